@@ -62,7 +62,9 @@ inline constexpr char kPublishBind[] = "publish.bind";
 inline constexpr char kPublishRelay[] = "publish.relay";
 
 // The ports that the sandboxes of this process have outside, each with a relay of its own
-// (relay_main.cc). Those who share a machine and want the same port share it. Thread-safe.
+// (relay_main.cc). Those who share a machine and want the same port share it. Thread-safe; a relay
+// ends with the thread that held its port first, as the kernel sees a parent's death so
+// (PR_SET_PDEATHSIG).
 class Publications {
  public:
   static Publications& OfProcess();

@@ -56,14 +56,46 @@ constexpr uint64_t DataOf(uint32_t generation, size_t slot, bool is_inner) {
 
 // The calls that are made once all is set up, with those that libc makes of its own accord.
 constexpr int kCalls[] = {
-    SYS_read,       SYS_write,       SYS_close,        SYS_accept4,         SYS_socket,
-    SYS_connect,    SYS_getpeername, SYS_getsockname,  SYS_setsockopt,      SYS_getsockopt,
-    SYS_shutdown,   SYS_recvfrom,    SYS_sendto,       SYS_splice,          SYS_pipe2,
-    SYS_fcntl,      SYS_epoll_ctl,   SYS_epoll_pwait,  SYS_clock_gettime,   SYS_mmap,
-    SYS_munmap,     SYS_mremap,      SYS_brk,          SYS_madvise,         SYS_prctl,
-    SYS_exit,       SYS_exit_group,  SYS_rt_sigreturn, SYS_restart_syscall,
+    SYS_read,
+    SYS_write,
+    SYS_close,
+    SYS_accept4,
+    SYS_socket,
+    SYS_connect,
+    SYS_getpeername,
+    SYS_getsockname,
+    SYS_setsockopt,
+    SYS_getsockopt,
+    SYS_shutdown,
+    SYS_recvfrom,
+    SYS_sendto,
+    SYS_splice,
+    SYS_pipe2,
+    SYS_fcntl,
+    SYS_epoll_ctl,
+    SYS_epoll_pwait,
+    SYS_clock_gettime,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_brk,
+    SYS_madvise,
+    SYS_prctl,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_rt_sigreturn,
+    SYS_restart_syscall,
 #ifdef SYS_epoll_wait
     SYS_epoll_wait,
+#endif
+#ifdef SANDBOX_RUN_SANITIZED
+    // What the run-time libraries of sanitizers call, in builds for the C++ tests alone.
+    SYS_getpid,
+    SYS_gettid,
+    SYS_futex,
+    SYS_sched_yield,
+    SYS_sigaltstack,
+    SYS_rt_sigprocmask,
 #endif
 };
 
@@ -115,6 +147,13 @@ int64_t NowMs() {
 void SendAtOnce(int socket) {
   const int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+// A peer that is gone without a word would keep its place for ever: where the port is reached by
+// other machines, the server cannot find that out, as its own peer is the relay.
+void FindLostPeer(int socket) {
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
 // Its peer is told that the connection is broken, and not that it has ended.
@@ -275,7 +314,8 @@ class PortRelay {
         }
       }
       if (std::exchange(accepts_, false)) Accept();
-      if (ready == 0 && IsShort()) Listen();
+      // Also while the connections that there are keep it busy.
+      if (IsShort() && NowMs() >= listen_again_ms_) Listen();
     }
   }
 
@@ -287,11 +327,16 @@ class PortRelay {
     return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   }
 
+  // Again after a while, if memory is short.
   bool Listen() {
-    for (const UniqueFd& listener : listeners_)
-      if (!Watch(listener.get(), kOfListener, EPOLLIN)) return false;
     listens_ = true;
-    return true;
+    for (const UniqueFd& listener : listeners_) {
+      // Some may have been watched when the next one could not be.
+      if (Watch(listener.get(), kOfListener, EPOLLIN) || errno == EEXIST) continue;
+      listens_ = false;
+      listen_again_ms_ = NowMs() + kShortageMs;
+    }
+    return listens_;
   }
 
   bool IsOver() const {
@@ -303,7 +348,7 @@ class PortRelay {
 
   int TimeLeft() const {
     if (!unfinished_.empty()) return 0;
-    if (IsShort()) return kShortageMs;
+    if (IsShort()) return static_cast<int>(std::max<int64_t>(listen_again_ms_ - NowMs(), 0));
     return until_ms_ == 0 ? -1 : static_cast<int>(std::max<int64_t>(until_ms_ - NowMs(), 0));
   }
 
@@ -333,16 +378,20 @@ class PortRelay {
         UniqueFd outer(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!outer.valid() && errno == EAGAIN) break;
         // No descriptor is left for it: it waits as if all places were taken.
-        if (!outer.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+        if (!outer.valid() &&
+            (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
           return StopListening();
         }
         if (!outer.valid() && errno == ECONNABORTED) continue;
+        // What was wrong with this one, such as the network that it came by: the next is waited
+        // for.
         if (!outer.valid()) break;
         const size_t slot = free_.back();
         free_.pop_back();
         Connection& connection = connections_[slot];
         connection.outer = std::move(outer);
         SendAtOnce(connection.outer.get());
+        FindLostPeer(connection.outer.get());
         Connect(slot);
       }
     }
@@ -353,6 +402,7 @@ class PortRelay {
     for (const UniqueFd& listener : listeners_)
       epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
     listens_ = false;
+    listen_again_ms_ = NowMs() + kShortageMs;
   }
 
   // To the next target that takes the connection.
@@ -460,11 +510,14 @@ class PortRelay {
   Pipes pipes_;
   std::vector<uint64_t> unfinished_;  // have more to do at once
   int64_t until_ms_ = 0;              // 0: it was not told to finish
+  int64_t listen_again_ms_ = 0;       // while it does not listen
 };
 
 int Main() {
   // Nobody looks into it who is not root.
   if (prctl(PR_SET_DUMPABLE, 0) != 0) return 1;
+  // Before Linux 6.14 a program that is executed by a descriptor is called as that is: "3".
+  prctl(PR_SET_NAME, "sandbox-run-relay");
   signal(SIGPIPE, SIG_IGN);
   RelayOrder order;
   if (recv(kChannel, &order, sizeof(order), 0) != static_cast<ssize_t>(sizeof(order)) ||

@@ -12,7 +12,7 @@ const ServicePort = z.strictObject({
 /** What a service of a workspace does now. */
 export const ServiceInfo = z
   .strictObject({
-    name: text,
+    name: text.describe('of what an agent runs the number of its process'),
     workspace: text,
     command: text,
     state: z
@@ -22,8 +22,11 @@ export const ServiceInfo = z
     pid: maybe(count).describe('missing: no process of it runs'),
     ports: z.array(ServicePort),
     restarts: count,
+    session: maybe(text).describe(
+      'the session of an agent that runs it in the background; missing: it is a service of the user',
+    ),
     end: maybe(text).describe('how it ended; missing: it has not'),
     supervisor: count.describe('the process that has it'),
   })
-  .describe('a service');
+  .describe('a service, or what an agent runs in the background');
 export type ServiceInfo = Value<typeof ServiceInfo>;

@@ -18,8 +18,9 @@ import { privateParentIn } from '../../src/workspace/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
 import { HOST } from '../support/tiers.ts';
-import { CLI, serversOf } from './support.ts';
-import { CLIENT, call, makeWarmPlace, warmUp } from './warm-support.ts';
+import { services, sr } from './services-support.ts';
+import { CLI, expectOneLine, serversOf } from './support.ts';
+import { CLIENT, call, makeWarmPlace, WARM, warmUp } from './warm-support.ts';
 
 const place = makeWarmPlace();
 beforeAll(async () => {
@@ -73,7 +74,10 @@ const [TMP = ''] = SHARED;
 const shared = (name: string) => SHARED.map((directory) => `${directory}/${name}`);
 const needsNamespaces = it.runIf(HOST.namespaces);
 
-const endOf = (session: string) => hook({ session }, { hook_event_name: 'SessionEnd' });
+const endOf = (session: string, reason = 'prompt_input_exit') =>
+  hook({ session }, { hook_event_name: 'SessionEnd', reason });
+
+const startOf = (session: string) => hook({ session }, { hook_event_name: 'SessionStart', source: 'clear' });
 
 /** Where files with this name are in private directories of sandboxes, on the host. */
 function privateFiles(name: string, of: Pick<typeof place, 'env'> = place): readonly string[] {
@@ -205,7 +209,7 @@ for family, kind, address in A:
     expect((await run({ session: 'ends' }, `ls -A ${SHARED.join(' ')}`)).stdout).not.toContain('of-ended');
   });
 
-  it('stays for a command that runs when the session ends, and goes with it', async () => {
+  it('stays for a command that its agent runs on, as after /clear', async () => {
     const began = join(place.workspace, 'began');
     const go = join(place.workspace, 'go');
     const line = await lineFor(
@@ -216,11 +220,15 @@ for family, kind, address in A:
     const running = inShell(line);
     try {
       await eventually(() => expect(existsSync(began)).toBe(true), 60_000);
-      await endOf('races');
-      // One that begins now is of a session that was begun anew.
-      expect((await run({ session: 'races' }, `ls -A ${TMP}`)).stdout).not.toContain('of-race');
+      expect(await endOf('races', 'clear')).toBe('');
+      await startOf('after-race');
+      expect((await run({ session: 'after-race' }, `cat ${TMP}/of-race`)).stdout).toBe('x');
+      // Another agent, or another session of this one, has a machine of its own.
+      await startOf('beside-race');
+      expect((await run({ session: 'beside-race' }, `ls -A ${TMP}`)).stdout).not.toContain('of-race');
       writeFileSync(go, '');
       expect((await running).stdout).toBe('x');
+      await endOf('after-race');
       await eventually(() => expect(privateFiles('of-race')).toEqual([]), 60_000);
     } finally {
       writeFileSync(go, '');
@@ -274,6 +282,132 @@ describe('what runs in the background', () => {
     }
     expect((await run(of, 'true')).stderr).toBe('In the background: nothing runs any more.');
     expect((await run(of, 'true')).stderr).toBe('');
+  });
+
+  needsNamespaces('ends with the session, whose last answer says which', async () => {
+    const of = { session: 'over' };
+    const [mine, other] = ['sleep 5501', 'sleep 5502'];
+    const running = inShell(await lineFor(of, mine, { run_in_background: true }));
+    const others = inShell(await lineFor({ session: 'goes-on' }, other, { run_in_background: true }));
+    try {
+      const commands = async () => (await services(place)).map(({ command }) => command).sort();
+      await eventually(async () => expect(await commands()).toEqual([mine, other]), 60_000);
+      expect(JSON.parse(await endOf('over'))).toEqual({
+        systemMessage: 'sandbox-run: with this session ended "sleep 5501"',
+      });
+      await running;
+      expect(await commands()).toEqual([other]);
+    } finally {
+      for (const one of [running, others]) {
+        one.kill('SIGTERM');
+        await one;
+      }
+    }
+  });
+
+  needsNamespaces(
+    'goes on after /clear, and the commands of the next session reach it and know of it',
+    async () => {
+      const of = { session: 'cleared' };
+      const server = inShell(await lineFor(of, SERVE, { run_in_background: true }));
+      try {
+        await eventually(async () => expect((await run(of, FETCH)).stdout).toBe('200'), 60_000);
+        expect((await run(of, 'true')).stderr).toBe('');
+        // Twice, as agents are cleared again and again.
+        for (const [before, next] of [
+          ['cleared', 'cleared-2'],
+          ['cleared-2', 'cleared-3'],
+        ] as const) {
+          expect(await endOf(before, 'clear')).toBe('');
+          // The hooks of an agent that is another process: its session has nothing to do with this one.
+          const start = { hook_event_name: 'SessionStart', source: 'startup', session_id: `not-${next}` };
+          await execa(
+            '/bin/sh',
+            ['-c', '"$@"; exit', 'sh', ...WARM, 'hook', 'claude-code', '--mode', 'rewrite'],
+            {
+              ...{ env: place.env, extendEnv: false, cwd: place.workspace },
+              input: JSON.stringify({ ...start, cwd: place.workspace }),
+            },
+          );
+          expect((await run({ session: `not-${next}` }, FETCH)).exitCode).not.toBe(0);
+          await startOf(next);
+          const reached = await run({ session: next }, FETCH);
+          expect(reached.stdout).toBe('200');
+          expect(reached.stderr.split('\n').at(-1)).toMatch(LINE);
+        }
+        expect(JSON.parse(await endOf('cleared-3'))).toEqual({
+          systemMessage: 'sandbox-run: with this session ended "python3 -m http.server 8123"',
+        });
+        await server;
+      } finally {
+        server.kill('SIGTERM');
+        await server;
+      }
+    },
+  );
+
+  it('ends with the session where no server heard its end', async () => {
+    const of = { session: 'unheard' };
+    const running = inShell(await lineFor(of, 'sleep 5503', { run_in_background: true }));
+    try {
+      await eventually(
+        async () => expect(await services(place)).toMatchObject([{ command: 'sleep 5503' }]),
+        60_000,
+      );
+      // As a hook does whose call the server did not take.
+      const input = JSON.stringify({
+        ...{ session_id: 'unheard', cwd: place.workspace, hook_event_name: 'SessionEnd', reason: 'other' },
+      });
+      const server = readdirSync(place.state).find((name) => name.startsWith('warm-')) ?? '';
+      await execa(process.execPath, [CLI, 'hook', 'claude-code', '--mode', 'rewrite'], {
+        ...{ input, cwd: place.workspace, extendEnv: false },
+        env: { ...place.env, SANDBOX_RUN_WARM_SERVER: `!${join(place.state, server)}` },
+      });
+      await running;
+      expect(await services(place)).toEqual([]);
+    } finally {
+      running.kill('SIGTERM');
+      await running;
+    }
+  });
+
+  it('is shown to its user beside services, who can end it', async () => {
+    const of = { session: 'shown' };
+    const running = inShell(
+      await lineFor(of, 'python3 -m http.server 8124 --bind 127.0.0.1', { run_in_background: true }),
+    );
+    try {
+      let found: Awaited<ReturnType<typeof services>> = [];
+      await eventually(async () => {
+        found = await services(place);
+        expect(found).toMatchObject([
+          {
+            ...{ workspace: place.workspace, session: 'claude-code.shown', state: 'running' },
+            ...{ command: 'python3 -m http.server 8124 --bind 127.0.0.1', ports: [{ port: 8124 }] },
+          },
+        ]);
+      }, 60_000);
+      const name = found[0]?.name ?? '';
+      expect(name).toBe(String(found[0]?.pid));
+      expect((await sr(place, ['ps'])).stdout).toMatch(
+        new RegExp(`^${name} +agent’s: python3 -m http.server 8124 .*localhost:8124`, 'm'),
+      );
+      for (const which of ['logs', 'restart']) {
+        const refused = await sr(place, [which, name]);
+        expectOneLine(refused.stderr);
+        expect(refused.stderr).toContain(`sandbox-run stop ${name} ends it`);
+      }
+      // From any place: the number means one process.
+      expect(await sr(place, ['stop', name], { cwd: '/' })).toEqual({
+        ...{ exitCode: 0, stderr: '', stdout: `${name} has ended\n` },
+      });
+      await running;
+      expect(await services(place)).toEqual([]);
+      expect((await sr(place, ['stop', name])).stderr).toContain(`no service ${name} runs`);
+    } finally {
+      running.kill('SIGTERM');
+      await running;
+    }
   });
 
   it('is ended with a command in the foreground, which says so and how to keep it', async () => {

@@ -112,6 +112,23 @@ describe('--publish', () => {
     expect(refused.stderr).toContain('must be a port, with no address or one of the loopback interface');
   });
 
+  it('is in the report, with what another program can take for it where the network is listed', async () => {
+    const rowOf = async (...words: string[]) => {
+      const { stdout } = await cli(place, [...words, '--publish', '5173', '--dry-run', '--json', 'true']);
+      const { report } = JSON.parse(stdout);
+      return report.controls.find(({ id }: { readonly id: string }) => id === 'network').reason;
+    };
+    const ways = 'programs of this machine (also those of other users) to port 5173 (network.publish)';
+    const onHost = 'while no command listens there, what another program of this host has at that port';
+    const listed = await rowOf('--net', '@own');
+    expect(listed).toContain(ways);
+    expect(listed).toContain(onHost);
+    if (!HOST.namespaces) return;
+    const off = await rowOf();
+    expect(off).toContain(ways);
+    expect(off).not.toContain(onHost);
+  });
+
   it('is refused where nothing but the text of a command is looked at', async () => {
     const options = ['--backend', 'application', '--publish', '3000'];
     const { exitCode, stderr } = await cli(place, [...options, 'true']);

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -69,6 +71,13 @@ describe('a service', () => {
     expect((await call(place, [...agent, '-c', 'true'])).stderr).toBe('');
   });
 
+  it('is shown with names by which commands reach it, where the network is listed, too', async () => {
+    const listens = `import socket, time\ns = socket.socket(socket.AF_UNIX)\ns.bind('/tmp/own.sock'); s.listen()\nprint('listens', flush=True)\ntime.sleep(${long(21)})`;
+    const began = await up('own', '--net', '@own', '--ready-line', 'listens', '--', 'python3', '-c', listens);
+    expect(began.stdout).toMatch(/^own is ready \(process \d+\)\n$/);
+    expect(await services(place)).toMatchObject([{ name: 'own', ports: [] }]);
+  });
+
   it.runIf(HOST.namespaces)('is reached from shells with any soft limit of open files', async () => {
     // Most shells have a soft limit of fewer digits than the hard one, to which Node raises it.
     const limited = (limit: number) => ({ by: ['/bin/sh', '-c', `ulimit -Sn ${limit}; exec "$@"`, 'sh'] });
@@ -102,6 +111,16 @@ describe('a service', () => {
     const listed = await sr(place, ['--net', 'example.org', '--', ...clientWords(5174)]);
     expect(listed.stderr).toContain('own has --net @own, this command --net example.org;');
     expect(listed.stderr).not.toContain('hidden');
+    // The host's localhost is another one, so it is not proposed.
+    expect(listed.stderr).toContain('could not reach 127.0.0.1:5174');
+    expect(listed.stderr).not.toContain('to allow');
+    await sr(place, ['stop', '--all']);
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { readonly port: number };
+    const alone = await sr(place, ['--net', 'example.org', '--', ...clientWords(port)]);
+    expect(alone.stderr).toContain(`to allow: --net localhost:${port}\n`);
+    server.close();
     // Nor from another workspace, where there is nothing to say.
     expect(await sr(place, ['--', ...clientWords(5173)], { cwd: join(place.root, 'beside') })).toMatchObject({
       ...{ stdout: 'ECONNREFUSED\n', stderr: '' },
@@ -323,6 +342,36 @@ describe('a service', () => {
   });
 });
 
+describe('a service that was refused something', () => {
+  it('says so, and what would allow it, when it fails and when it is stopped before it was ready', async () => {
+    const outside = join(place.root, 'outside');
+    mkdirSync(outside);
+    const failed = await up('web', '--ready', '5173', '--', 'touch', join(outside, 'file'));
+    expect(failed).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(failed.stderr).toMatch(
+      /\nsandbox-run: web ended before it was ready: exited with 1\nsandbox-run: touch could not .*\nsandbox-run: to allow: --rw \S+\n$/,
+    );
+    const looked = `import socket, time\ntry: socket.getaddrinfo('other.example', 80)\nexcept OSError: pass\ntime.sleep(${long(20)})`;
+    const words = ['--net', 'example.org', '--ready', '5173', '--ready-timeout', '1', '--', 'python3', '-c'];
+    const late = await up('web', ...words, looked);
+    expect(late).toMatchObject({ exitCode: 124, stdout: '' });
+    expect(late.stderr).toContain('web is not ready after 1 s and goes on: ');
+    const stopped = await sr(place, ['stop', 'web']);
+    expect(stopped).toMatchObject({ exitCode: 0, stdout: 'web has ended\n' });
+    expect(stopped.stderr).toMatch(
+      /^sandbox-run: .*could not reach other\.example.*\nsandbox-run: to allow: --net other\.example\n$/,
+    );
+  });
+
+  it('is not told of files that it was refused if it was ready all the same', async () => {
+    const outside = join(place.root, 'outside');
+    mkdirSync(outside, { recursive: true });
+    const words = `touch ${outside}/file; exec ${quoted(serverWords(5173, 'from web'))}`;
+    expect(await up('web', '--ready', '5173', '-c', words)).toMatchObject({ exitCode: 0 });
+    expect(await sr(place, ['stop', 'web'])).toEqual({ exitCode: 0, stdout: 'web has ended\n', stderr: '' });
+  });
+});
+
 describe('services of a project', () => {
   const file = join(place.workspace, '.sandbox-run.toml');
 
@@ -351,8 +400,21 @@ describe('services of a project', () => {
     await sr(place, ['stop', 'job']);
     expect((await up('job')).exitCode).toBe(0);
     expect((await services(place)).map(({ name }) => name)).toEqual(['web', 'job']);
+    expect(await sr(place, ['restart', 'web'])).toMatchObject({ exitCode: 0, stderr: '' });
     // Changed, it is another file.
     writeFileSync(file, readFileSync(file, 'utf8').replace('from web', 'from elsewhere'));
+    const asBefore = async (name: string) => {
+      const { exitCode, stderr } = await sr(place, ['restart', name]);
+      expect(exitCode).toBe(0);
+      if (stderr !== '') expectOneLine(stderr);
+      return stderr;
+    };
+    expect(await asBefore('web')).toContain(': sandbox-run stop web, then up web\n');
+    expect(await asBefore('job')).toContain('is not trusted any more');
+    expect(await onTerminal([process.execPath, CLI, 'trust'], steps)).toMatchObject({ status: 0 });
+    expect(await asBefore('web')).toContain('says something else now');
+    expect(await asBefore('job')).toBe('');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('from elsewhere', 'from nowhere'));
     await sr(place, ['stop', '--all']);
     expect((await up('job')).exitCode).toBe(125);
     // A project names no socket, wherever it would be made, and no address that other machines reach.

@@ -67,6 +67,17 @@ const tell = ({ status, error, treeEnded }) => task.tells && writeSync(1, JSON.s
 for (const { argv, cwd } of task.commands) void sandbox.run(argv, { cwd }).then(tell);
 `;
 
+/** Publishes the port of a server that prints `listens`, prints where it is, and goes on until it is ended. */
+export const PUBLISHER = `
+import { sandboxIn, TIERS } from './tiers.ts';
+const { tier, options, words } = JSON.parse(process.env.TASK);
+const sandbox = await sandboxIn(TIERS.find(({ name }) => name === tier), options);
+const job = await sandbox.run(words, { background: true });
+for await (const line of job) if (line.includes('listens')) break;
+console.log(job.published[0].port);
+setInterval(() => {}, 1e6);
+`;
+
 /** Bundles a launcher that node can run as a process of its own; returns its path. */
 export async function bundleLauncher(source = SOURCE, name = 'launcher'): Promise<string> {
   const here = dirname(fileURLToPath(import.meta.url));

@@ -83,10 +83,7 @@ function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'hook_event_name');
   if (event === 'SessionStart' || event === 'SessionEnd')
-    return {
-      kind: event === 'SessionStart' ? 'session-start' : 'session-end',
-      session: INPUT.text(input, 'session_id'),
-    };
+    return INPUT.sessionEvent(input, event === 'SessionStart');
   if (event !== 'PreToolUse' && !AFTER.has(event)) return { kind: 'other' };
   const tool = INPUT.text(input, 'tool_name');
   const call = INPUT.optional(input, 'tool_use_id', 'string');

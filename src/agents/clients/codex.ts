@@ -86,10 +86,7 @@ function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'hook_event_name');
   if (event === 'SessionStart' || event === 'SessionEnd')
-    return {
-      kind: event === 'SessionStart' ? 'session-start' : 'session-end',
-      session: INPUT.text(input, 'session_id'),
-    };
+    return INPUT.sessionEvent(input, event === 'SessionStart');
   if (event !== 'PreToolUse' && event !== AFTER) return { kind: 'other' };
   // No other agent sends it.
   INPUT.text(input, 'turn_id');

@@ -74,9 +74,9 @@ function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'hook_event_name');
   if (!Object.hasOwn(EVENTS, event)) return { kind: 'other' };
+  if (event === 'SessionStart' || event === 'SessionEnd')
+    return INPUT.sessionEvent(input, event === 'SessionStart');
   const session = INPUT.text(input, 'session_id');
-  if (event === 'SessionStart') return { kind: 'session-start', session };
-  if (event === 'SessionEnd') return { kind: 'session-end', session };
   const tool = INPUT.text(input, 'tool_name');
   const project = INPUT.directory(input, 'cwd');
   if (event === AFTER) {
@@ -113,6 +113,8 @@ function encode(answer: HookAnswer): string {
       return said({
         hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: answer.text },
       });
+    case 'inform':
+      return said({ systemMessage: answer.text });
     case 'stop':
       return said({ continue: false, stopReason: answer.reason });
     case 'allow':

@@ -108,6 +108,7 @@ function answerOf(answer: HookAnswer): Fields {
     case 'none':
       return { decision: 'none' };
     case 'tell':
+    case 'inform':
       return { decision: 'none', text: answer.text };
     case 'stop':
       return { decision: 'stop', reason: answer.reason };

@@ -12,13 +12,14 @@ export const MAX_INPUT_BYTES = 8 * 1024 * 1024;
 /**
  * What an agent's hook is answered: text for standard output, the same for the same input and state. Whatever fails before a
  * command is a no, and where something was seen that cannot be remembered the agent must stop.
+ * `onEvent` may return what the agent's user is told of the end of a session.
  * @throws {SandboxError} `usage.invalid` for the input of an agent that would not understand the answer.
  */
 export async function answerHook(
   adapter: HookAdapter,
   input: Uint8Array | Error,
   options: HookCall,
-  onEvent: (event: HookEvent) => void = () => {},
+  onEvent: (event: HookEvent) => string | undefined = () => undefined,
 ): Promise<string> {
   let parsed: unknown;
   try {
@@ -38,8 +39,9 @@ export async function answerHook(
   try {
     const event = adapter.decode(parsed);
     const answer = await answerTo(adapter, event, options, adapter.projectOf(options.around.env));
-    onEvent(event);
-    return adapter.encode(answer);
+    const text = onEvent(event);
+    const isEnd = event.kind === 'session-end' && text !== undefined;
+    return adapter.encode(isEnd ? { verdict: 'inform', text } : answer);
   } catch (error) {
     const why = errorMessage(error);
     // Settings that say what we are told of have nobody wait for it: then only a failure is heard.

@@ -94,15 +94,17 @@ export interface AfterLook {
 }
 
 /** A session of the agent begins, or goes on with a shorter memory: the model is told what holds for its commands. */
-interface SessionStart {
+export interface SessionStart {
   readonly kind: 'session-start';
   readonly session: string;
 }
 
 /** The agent's session has ended. */
-interface SessionEnd {
+export interface SessionEnd {
   readonly kind: 'session-end';
   readonly session: string;
+  /** The program goes on with another session, as after `/clear`, and so does what it runs in the background. */
+  readonly agentGoesOn: boolean;
 }
 
 /** Nothing that a decision is needed for. */
@@ -120,6 +122,8 @@ export type HookAnswer =
   | { readonly verdict: 'none' }
   /** To the beginning of a session. `text`: for a model. */
   | { readonly verdict: 'tell'; readonly text: string }
+  /** To the end of a session. `text`: for a person. */
+  | { readonly verdict: 'inform'; readonly text: string }
   | {
       readonly verdict: 'allow' | 'ask';
       /** For a person. */

@@ -1,5 +1,5 @@
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
-import type { HookAnswer } from './hook-adapter.ts';
+import type { HookAnswer, SessionEnd, SessionStart } from './hook-adapter.ts';
 
 // By hand: loading zod would take longer than everything else that a hook does.
 
@@ -11,6 +11,9 @@ interface Kinds {
   readonly number: number;
   readonly boolean: boolean;
 }
+
+/** Why a session of Claude Code or Gemini CLI ends while its program goes on with another one. */
+const GOES_ON: ReadonlySet<unknown> = new Set(['clear', 'resume']);
 
 /** Whether a value is a JSON object. */
 export function isFields(value: unknown): value is Fields {
@@ -60,6 +63,13 @@ export class HookInput {
     return command;
   }
 
+  /** The beginning or the end of a session; each agent gives the same words as a reason. */
+  sessionEvent(input: Fields, isStart: boolean): SessionStart | SessionEnd {
+    const session = this.text(input, 'session_id');
+    if (isStart) return { kind: 'session-start', session };
+    return { kind: 'session-end', session, agentGoesOn: GOES_ON.has(input.reason) };
+  }
+
   /** An absolute path. */
   directory(input: Fields, name: string): string | undefined {
     const path = this.optional(input, name, 'string');
@@ -86,7 +96,7 @@ export class HookInput {
 }
 
 /** What is said of a call. */
-export type DecidedAnswer = Exclude<HookAnswer, { readonly verdict: 'none' | 'tell' | 'stop' }>;
+export type DecidedAnswer = Exclude<HookAnswer, { readonly verdict: 'none' | 'tell' | 'inform' | 'stop' }>;
 
 /** An answer as Claude Code takes it, and Codex. */
 export function hookOutput(answer: HookAnswer, decision: (answer: DecidedAnswer) => Fields): string {
@@ -96,6 +106,8 @@ export function hookOutput(answer: HookAnswer, decision: (answer: DecidedAnswer)
       return '';
     case 'tell':
       return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
+    case 'inform':
+      return `${JSON.stringify({ systemMessage: answer.text })}\n`;
     case 'stop':
       return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
     default:

@@ -37,7 +37,7 @@ interface WantedHook {
 /** Answers the event on standard input, and returns the exit status. Never throws. */
 export async function answerCall(
   { agent, options }: WantedHook,
-  onEvent?: (event: HookEvent) => void,
+  onEvent?: (event: HookEvent) => string | undefined,
 ): Promise<number> {
   try {
     const { hooks } = await agentOf(agent, options.mode);

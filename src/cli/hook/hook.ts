@@ -34,13 +34,14 @@ export async function hook(args: readonly string[]): Promise<number> {
     return await answerCall(wanted, (event) => {
       // Without a session, nothing says when the server is no longer needed.
       if (event.kind === 'other') server = undefined;
-      if (server === undefined || event.kind === 'other') return;
+      if (server === undefined || event.kind === 'other') return undefined;
       const { session } = event;
-      if (event.kind === 'session-end') noteEnd(server.path, session);
+      if (event.kind === 'session-end') noteEnd(server.path, event);
       if (event.kind === 'session-start') forgetEnds(server.path, [session]);
       // One that has ended has no use for a server, however late its last hooks come.
       if (notedEnds(server.path).some((ended) => ended.session === session)) server = undefined;
       else rehearsed = { args, session, cwd: currentDirectory() };
+      return undefined;
     });
   } catch (error) {
     printError(errorMessage(error));

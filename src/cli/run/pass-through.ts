@@ -111,18 +111,24 @@ interface EndOptions {
   readonly isAsked?: boolean;
   /** Where it ran, if not here: there is the policy that would let more through, and what waits. */
   readonly elsewhere?: string;
+  /** It was said that it does not reach services at localhost. An option for the localhost of this machine would not lead to them. */
+  readonly isUnreached?: boolean;
 }
 
 /** What a person should know of a command that has ended. */
 export function printEnd(
   result: ExecutionResult,
-  { json, quiet = false, meant, isAsked = false, elsewhere }: EndOptions,
+  { json, quiet = false, meant, isAsked = false, elsewhere, isUnreached = false }: EndOptions,
 ): void {
   const say = (line: string) => printError(elsewhere === undefined ? line : `${elsewhere}: ${line}`);
   if (!quiet) for (const warning of warningsBesideDenials(result)) say(`warning: ${warning}`);
   if (json) return;
   if (!quiet)
-    printNotes(result, isAsked || elsewhere !== undefined, { advises: elsewhere === undefined, say });
+    printNotes(result, isAsked || elsewhere !== undefined, {
+      advises: elsewhere === undefined,
+      say,
+      isUnreached,
+    });
   if (isUnasked(result) && elsewhere === undefined && isatty(caller().stdio[2]) && !quiet)
     printUnasked(result.decision);
   else if (isUnasked(result) && elsewhere !== undefined)
@@ -133,15 +139,24 @@ export function printEnd(
   else if (result.error !== undefined && !(quiet && result.error.code.startsWith('program.')))
     say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'denied' && !quiet && elsewhere === undefined)
-    printDenials(result.denials ?? [], { advises: true, say, cwd: result.cwd, isSaid: true });
+    printDenials(result.denials ?? [], { advises: true, say, cwd: result.cwd, isSaid: true, isUnreached });
   if (result.status === 'timed-out' && !quiet)
     say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+/** Says what a command in the background was refused, and what would allow it. `isWell`: it served its purpose before it ended. */
+export function printRefusals(result: ExecutionResult, isWell: boolean): void {
+  const isSaid = result.status === 'denied';
+  const denials = isSaid ? (result.denials ?? []) : toldDenials(isWell ? { ...result, ok: true } : result);
+  printDenials(denials, { advises: true, say: printError, cwd: result.cwd, isSaid });
 }
 
 interface NotesOptions {
   /** Whether to say how to allow more. */
   readonly advises: boolean;
   readonly say: (line: string) => void;
+  /** As of {@link EndOptions}. */
+  readonly isUnreached?: boolean;
 }
 
 interface DenialOptions {
@@ -153,13 +168,14 @@ interface DenialOptions {
 }
 
 /** What a result says besides how it ended. */
-function printNotes(result: ExecutionResult, isAsked: boolean, { advises, say }: NotesOptions): void {
+function printNotes(result: ExecutionResult, isAsked: boolean, options: NotesOptions): void {
+  const { advises, say } = options;
   for (const path of result.hiddenPrograms ?? []) {
     const advice = advises && mayBeProposed(path) ? ` (--ro ${readableWord(path)})` : '';
     say(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
   const { cwd } = result;
-  if (result.status !== 'denied') printDenials(toldDenials(result), { advises, say, cwd });
+  if (result.status !== 'denied') printDenials(toldDenials(result), { ...options, cwd });
   printChanges(result.changes, isAsked, say);
   printDenials(result.wouldDeny ?? [], { advises, say, cwd, begin: 'under the other policy ' });
 }
@@ -194,13 +210,17 @@ export function printWaiting(id: string, canBeTaken = true): void {
  */
 function printDenials(
   denials: readonly Denial[],
-  { advises, say, cwd, begin = '', isSaid = false }: NotesOptions & DenialOptions,
+  { advises, say, isUnreached = false, cwd, begin = '', isSaid = false }: NotesOptions & DenialOptions,
 ): void {
-  const remedyFor = (allow: NonNullable<Denial['allow']>) => flagFor(allow, cwd);
+  const remedyFor = (allow: NonNullable<Denial['allow']>) =>
+    isUnreached && isOfLocalhost(allow) ? undefined : flagFor(allow, cwd);
   const told = denialsForPerson(denials, { cwd, remedyFor, begin, isNeeded: isSaid });
   if (told !== undefined && !isSaid) say(told.what);
   if (told?.remedy !== undefined && advises) say(told.remedy);
 }
+
+const isOfLocalhost = ({ key, value }: NonNullable<Denial['allow']>) =>
+  key === 'network.allow' && String(value).startsWith('localhost:');
 
 const mayBeProposed = (program: string) =>
   whyNotProposed(

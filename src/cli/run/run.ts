@@ -56,7 +56,10 @@ export async function run(args: readonly string[], subcommands: readonly string[
   if (wanted === undefined) return 0;
   // For the next one: this one does not wait for it.
   if (server !== undefined && wanted.warm === true) await startServer(server);
-  if (server !== undefined && !wanted.quiet && !wanted.forModel)
+  const isUnreached =
+    server !== undefined &&
+    !wanted.quiet &&
+    !wanted.forModel &&
     (await import('../services/unreached.ts')).sayUnreached(wanted);
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
     throw new SandboxError(
@@ -67,7 +70,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   using signals = new SignalForwarding();
   try {
     await using sandbox = await openSandbox(sandboxFor(wanted, signals), caller());
-    return await runIn(sandbox, wanted, signals, subcommands);
+    return await runIn(sandbox, wanted, signals, subcommands, undefined, isUnreached);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
     return statusForModel(error);
@@ -95,7 +98,7 @@ export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): San
 
 /**
  * Runs the command of a command line in its sandbox, and returns the exit status. `background`: of the session of the model
- * that it is run for.
+ * that it is run for. `isUnreached`: it was said that it does not reach the services of its workspace.
  */
 export async function runIn(
   sandbox: OpenSandbox,
@@ -103,6 +106,7 @@ export async function runIn(
   signals: SignalForwarding,
   subcommands: readonly string[],
   background?: SessionBackground,
+  isUnreached = false,
 ): Promise<number> {
   if (wanted.dryRun) {
     printOut(
@@ -140,13 +144,8 @@ export async function runIn(
   if (background !== undefined && (await stopsInBackground(sandbox, wanted, options, background))) return 0;
   let ended = () => {};
   const onStart = (started: StartedCommand) => {
-    if (background === undefined || wanted.live !== true) return;
-    const stop = async () => {
-      started.cancel();
-      await started.result.catch(() => {});
-    };
-    const { members, ports } = started;
-    ended = background.began({ command: inWords(wanted.command), members, ports, stop });
+    if (background !== undefined && wanted.live === true)
+      ended = beganBehind(background, wanted, sandbox.workspace, started);
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
@@ -181,7 +180,7 @@ export async function runIn(
       knowsBoundaries: true,
     });
   if (wanted.forModel) {
-    const news = wanted.live === true ? undefined : await background?.news();
+    const news = wanted.live === true ? undefined : await background?.news(String(wanted.sandbox.session));
     if (news !== undefined) printNote(`${news}\n`);
   } else {
     const { quiet } = wanted;
@@ -190,7 +189,7 @@ export async function runIn(
         ? await meantInstead(wanted.command, subcommands)
         : undefined;
     const asked = changesToAskAbout(result, sandbox, wanted);
-    printEnd(result, { json: wanted.json, quiet, meant, isAsked: asked !== undefined });
+    printEnd(result, { json: wanted.json, quiet, meant, isAsked: asked !== undefined, isUnreached });
     if (!quiet && asked !== undefined) await askNow(asked, sandbox);
   }
   return exitStatus(result);
@@ -198,10 +197,25 @@ export async function runIn(
 
 const inWords = (command: Command) => (typeof command === 'string' ? command : command.join(' '));
 
+/** A command has begun that its agent does not wait for. Call the result when it has ended. */
+function beganBehind(
+  background: SessionBackground,
+  { command, sandbox: { session } }: RunArguments,
+  workspace: string,
+  { cancel, result, members, ports }: StartedCommand,
+): () => void {
+  const stop = async () => {
+    cancel();
+    await result.catch(() => {});
+  };
+  const of = { command: inWords(command), session: String(session), workspace, since: Date.now() };
+  return background.began({ ...of, members, ports, stop });
+}
+
 /** Whether a command was `kill PID` of something in the background, which then has ended and was said. */
 async function stopsInBackground(
   sandbox: OpenSandbox,
-  { command, live }: RunArguments,
+  { command, live, sandbox: { session } }: RunArguments,
   { cwd, taints }: Pick<RunOptions, 'cwd' | 'taints'>,
   background: SessionBackground,
 ): Promise<boolean> {
@@ -211,7 +225,7 @@ async function stopsInBackground(
   // Whatever else is decided, or not, is left to the run.
   if (decision !== undefined && decision.verdict !== 'allow') return false;
   await Promise.all(meant.map((one) => one.stop()));
-  const news = await background.news();
+  const news = await background.news(String(session));
   printNote(`${news ?? 'In the background: it had ended.'}\n`);
   return true;
 }

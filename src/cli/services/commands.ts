@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { isObject } from '../../base/is-object.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
@@ -11,7 +12,13 @@ import { gateOf, terminalApprover } from '../shared/ask-here.ts';
 import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
-import { handOver, type ServerAddress, startedServer, takeServerAddress } from '../warm/start.ts';
+import {
+  handOver,
+  listeningServers,
+  type ServerAddress,
+  startedServer,
+  takeServerAddress,
+} from '../warm/start.ts';
 import { tableOf } from './describe.ts';
 import { parseChoice, parseUp, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';
@@ -82,7 +89,7 @@ async function startAfterQuestion(
   }
   throw new SandboxError(
     'service.unusable',
-    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again`,
+    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again (one without services ends by itself within half an hour)`,
   );
 }
 
@@ -111,16 +118,9 @@ export async function ps(args: readonly string[]): Promise<number> {
   const choice = parseChoice('ps', args);
   if (choice === undefined) return 0;
   refuseInside();
-  const records = readRecords();
-  const lost = records.filter((record) => !isSupervised(record));
-  const servers = new Set(records.filter(isSupervised).map(({ server }) => server));
-  const found: ServiceInfo[] = lost.map(lostInfo);
-  for (const server of servers) {
-    const path = join(stateDirectory(), server);
-    const { stdout } = await handOver(['ps', '--here', '--json'], { path, output: 'captured' });
-    // Written by the supervisor, a program like this one.
-    for (const line of stdout.split('\n')) if (line !== '') found.push(parsedJson(line) as ServiceInfo);
-  }
+  if (choice.here) throw noAnswer(choice);
+  const lost = readRecords().filter((record) => !isSupervised(record));
+  const found = [...lost.map(lostInfo), ...(await askedAll()).map(({ info }) => info)];
   printOut(choice.json ? found.map(jsonLine).join('') : tableOf(found, Date.now()));
   for (const record of lost) {
     if (!choice.json) printError(lostInWords(record));
@@ -128,6 +128,32 @@ export async function ps(args: readonly string[]): Promise<number> {
   }
   return 0;
 }
+
+/** What runs, and where the server listens that has it: services, and what agents run in the background. */
+async function askedAll(): Promise<readonly { readonly info: ServiceInfo; readonly path: string }[]> {
+  const recorded = readRecords()
+    .filter(isSupervised)
+    .map(({ server }) => join(stateDirectory(), server));
+  const found: { readonly info: ServiceInfo; readonly path: string }[] = [];
+  for (const path of new Set([...recorded, ...(await listeningServers())])) {
+    const { stdout } = await handOver(['ps', '--here', '--json'], { path, output: 'captured' });
+    found.push(
+      ...stdout
+        .split('\n')
+        .map(parsedJson)
+        .filter(isServiceInfo)
+        .map((info) => ({ info, path })),
+    );
+  }
+  return found;
+}
+
+/** Written by a server that is a program like this one, but may be of another version. */
+const isServiceInfo = (value: unknown): value is ServiceInfo =>
+  isObject(value) &&
+  [value.name, value.workspace, value.command, value.state].every((part) => typeof part === 'string') &&
+  [value.since, value.restarts].every((part) => typeof part === 'number') &&
+  Array.isArray(value.ports);
 
 /** `sandbox-run logs`. */
 export const logs = (args: readonly string[]) => ofOneSupervisor('logs', args);
@@ -156,13 +182,31 @@ async function ofOneSupervisor(
   const [first] = lost;
   if (supervisors.size === 0 && first !== undefined)
     throw new SandboxError('service.unknown', lostInWords(first));
-  if (supervisors.size === 0) throw noSuchService(choice);
+  if (supervisors.size === 0) return ofAgent(which, choice, args);
   let status = 0;
   for (const supervisor of supervisors) {
     const ended = await handedOver([which, '--here', ...args], join(stateDirectory(), supervisor));
     status ||= ended;
   }
   return status;
+}
+
+/** What an agent runs in the background has the number of its process for a name. */
+async function ofAgent(
+  which: ServiceCommand,
+  choice: ServiceChoice,
+  args: readonly string[],
+): Promise<number> {
+  const isMeant = ({ session, name }: ServiceInfo) => session !== undefined && name === choice.name;
+  const found = /^\d+$/.test(choice.name ?? '')
+    ? (await askedAll()).find(({ info }) => isMeant(info))
+    : undefined;
+  if (found === undefined) throw noSuchService(choice);
+  if (which === 'stop') return handedOver([which, '--here', ...args], found.path);
+  throw new SandboxError(
+    'service.unusable',
+    `process ${choice.name} is a command that an agent runs in the background: its output goes to the agent, which starts it (sandbox-run stop ${choice.name} ends it)`,
+  );
 }
 
 const noAnswer = ({ name }: ServiceChoice) =>
@@ -174,7 +218,7 @@ const noAnswer = ({ name }: ServiceChoice) =>
 function lostInfo({ name, workspace, at, pid }: ServiceRecord): ServiceInfo {
   return {
     ...{ name, workspace, command: '', state: 'lost', since: Date.parse(at) || 0, pid: undefined },
-    ...{ ports: [], restarts: 0, end: 'its supervisor was killed', supervisor: pid },
+    ...{ ports: [], restarts: 0, session: undefined, end: 'its supervisor was killed', supervisor: pid },
   };
 }
 

@@ -1,7 +1,7 @@
 import { assertNever } from '../../base/assert-never.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ExecutionResult, ServiceInfo } from '../../model/index.ts';
-import { portsInWords, type ServiceEnd } from '../../run/index.ts';
+import { type JobPort, portsInWords, type ServiceEnd } from '../../run/index.ts';
 
 const LONGEST_COMMAND = 60;
 const HEADINGS = ['NAME', 'STATE', 'SINCE', 'PORTS', 'PID', 'RESTARTS', 'WORKSPACE'];
@@ -47,7 +47,7 @@ export function tableOf(services: readonly ServiceInfo[], now: number): string {
   if (services.length === 0) return 'no services run; sandbox-run up NAME -- COMMAND starts one\n';
   const rows = services.map((one) => [
     one.name,
-    one.end === undefined ? one.state : `${one.state}: ${visibleLine(one.end, LONGEST_COMMAND)}`,
+    stateInWords(one),
     agoInWords(now - one.since),
     portsInWords(one.ports) || '-',
     one.pid === undefined ? '-' : String(one.pid),
@@ -66,6 +66,17 @@ export function tableOf(services: readonly ServiceInfo[], now: number): string {
     )
     .join('');
 }
+
+function stateInWords({ state, session, command, end }: ServiceInfo): string {
+  // Its name says nothing.
+  if (session !== undefined) return `agent’s: ${visibleLine(command, LONGEST_COMMAND)}`;
+  return end === undefined ? state : `${state}: ${visibleLine(end, LONGEST_COMMAND)}`;
+}
+
+/** What is told of a socket. */
+export const shownPort = ({ protocol, address, port, published }: JobPort) => ({
+  ...{ protocol, address, port, published },
+});
 
 /** `3 min`. */
 function agoInWords(milliseconds: number): string {

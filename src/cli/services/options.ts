@@ -52,6 +52,8 @@ interface UpArguments extends SandboxArguments {
   readonly approved?: boolean;
   /** The fingerprint of the request that a person approved on the terminal of the call. */
   readonly approvedAs?: string;
+  /** As {@link UpWish.ofFile}. */
+  readonly ofFile?: string;
   readonly taint?: readonly Taint[];
   readonly ready?: number;
   readonly readyLine?: string;
@@ -69,6 +71,8 @@ export interface UpWish extends Omit<ServiceWish, 'run'> {
   readonly command: Command;
   readonly readyTimeoutMs: number;
   readonly quiet: boolean;
+  /** A digest of what a policy file said of it; `undefined`: it came from a command line. */
+  readonly ofFile: string | undefined;
 }
 
 /** The same without a command: of services that files of policy name. */
@@ -133,6 +137,7 @@ export function parseUp(args: readonly string[]): UpWish | FileWish | undefined 
     .option('--for <time>', 'stop it after this time, such as 30m or 8h', parseDuration)
     .option('--approved', 'you looked at this command and approve it: run it even if the policy asks')
     .addOption(new Option('--approved-as <fingerprint>', 'what its user approved just now').hideHelp())
+    .addOption(new Option('--of-file <digest>', 'what a policy file says of it').hideHelp())
     .option(...TAINTS_SEEN)
     .option('-q, --quiet', 'no remarks');
   const parsed = parseArguments(program, rest);
@@ -161,6 +166,7 @@ export function parseUp(args: readonly string[]): UpWish | FileWish | undefined 
     restart: options.restart ?? 'never',
     lifetimeMs: options.for,
     quiet: options.quiet === true,
+    ofFile: options.ofFile,
   };
 }
 
@@ -198,7 +204,7 @@ const HELP: Readonly<
   Record<Exclude<ServiceCommand, 'up'>, { readonly what: string; readonly after: string }>
 > = {
   ps: {
-    what: 'Shows the services of this user.',
+    what: 'Shows the services of this user, and what agents run in the background.',
     after: `
 Also those that were lost because their supervisor was killed, once.
 
@@ -217,18 +223,20 @@ Examples:
 Exit status: 0; 125 if there is no such service or anything else failed.`,
   },
   stop: {
-    what: 'Ends a service with everything that it started: SIGTERM, then SIGKILL.',
+    what: 'Ends a service, or what an agent runs in the background, with everything that it started: SIGTERM, then SIGKILL.',
     after: `
 Examples:
   sandbox-run stop web
   sandbox-run stop --all
+  sandbox-run stop 1234       what an agent runs, by the name that ps shows
 
 Exit status: 0 it has ended; 125 if there is no such service or anything else failed.`,
   },
   restart: {
     what: 'Ends what a service runs, and starts it again as it was.',
     after: `
-It waits until the service is ready again, as up did.
+It waits until the service is ready again, as up did. It has the command and the options that it had: if a policy
+file says something else by now, a line says so, and stop and up take that.
 
 Exit status: that of up; 125 if there is no such service.`,
   },

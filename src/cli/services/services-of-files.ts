@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
@@ -5,8 +6,24 @@ import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { resolvePolicy, WORKSPACE_POLICY } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
-import type { FileWish } from './options.ts';
+import type { FileWish, UpWish } from './options.ts';
 import { withinRepository } from './places.ts';
+
+const digestOf = (service: object) => createHash('sha256').update(JSON.stringify(service)).digest('hex');
+
+/**
+ * Whether the policy of a service names it as it did when it was started; true for one that no policy file named.
+ * @throws {SandboxError} as `resolvePolicy`.
+ */
+export async function isAsInFile(
+  { name, sandbox, ofFile }: Pick<UpWish, 'name' | 'sandbox' | 'ofFile'>,
+  workspace: string,
+): Promise<boolean> {
+  if (ofFile === undefined) return true;
+  const { policy } = await resolvePolicy({ ...sandbox, workspace }, caller());
+  const service = Object.hasOwn(policy.services, name) ? policy.services[name] : undefined;
+  return service !== undefined && digestOf(service) === ofFile;
+}
 
 /**
  * The words behind `up` for services of policy files: of all, or of the one that is named.
@@ -29,6 +46,7 @@ export async function wordsFromFiles({
         ...(ready_timeout_seconds === undefined ? [] : ['--ready-timeout', String(ready_timeout_seconds)]),
         ...(restart === undefined ? [] : ['--restart', restart]),
         ...publish.flatMap((port) => ['--publish', port]),
+        ...['--of-file', digestOf(service)],
         ...(typeof command === 'string' ? ['-c', command] : ['--', ...command]),
       ];
     });

@@ -15,13 +15,15 @@ import {
   type ServiceEnd,
 } from '../../run/index.ts';
 import type { Caller, Work } from '../../serve/index.ts';
+import { printRefusals } from '../run/pass-through.ts';
 import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
 import { sharedOptions } from '../shared/options.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
-import { endInWords, tableOf } from './describe.ts';
+import type { AgentCommands } from '../warm/background.ts';
+import { endInWords, shownPort } from './describe.ts';
 import { printLog } from './logs.ts';
-import { parseChoice, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
+import type { ServiceChoice, ServiceCommand, UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';
 import {
   claimRecord,
@@ -31,6 +33,7 @@ import {
   removeRecord,
   type ServiceRecord,
 } from './records.ts';
+import { isAsInFile } from './services-of-files.ts';
 
 /** What nobody stopped can be asked about for so long. */
 const REMEMBERED_MS = 600_000;
@@ -72,11 +75,16 @@ export class Supervisor {
   readonly #entries = new Map<string, Entry>();
   /** The name of the server's socket. */
   readonly #server: string;
+  readonly #agents: AgentCommands;
   readonly #onIdle: () => void;
   #starting = 0;
 
-  /** `path`: where the server listens. `onIdle`: the last service has ended and nobody asks about it any more. */
-  constructor(path: string, onIdle: () => void) {
+  /**
+   * `path`: where the server listens. `agents`: what else it shows and stops. `onIdle`: the last service has ended and nobody asks
+   * about it any more.
+   */
+  constructor(path: string, agents: AgentCommands, onIdle: () => void) {
+    this.#agents = agents;
     this.#server = basename(path);
     this.#onIdle = onIdle;
   }
@@ -106,12 +114,13 @@ export class Supervisor {
     await Promise.all([...this.#entries.values()].map((entry) => this.#stop(entry)));
   }
 
-  /** Ends those that were started with the id of a session that is over. */
-  async endSession(isOver: (session: string) => boolean): Promise<void> {
+  /** Ends those that were started with the id of a session that is over, without waiting for their end. Returns their names. */
+  endSession(isOver: (session: string) => boolean): readonly string[] {
     const meant = [...this.#entries.values()].filter(
       ({ wish: { sandbox } }) => typeof sandbox.session === 'string' && isOver(sandbox.session),
     );
-    await Promise.all(meant.map((entry) => this.#stop(entry)));
+    for (const entry of meant) void this.#stop(entry);
+    return meant.map(({ name }) => name);
   }
 
   /** Why no service of this name can begin in a workspace; `undefined`: it can. */
@@ -221,7 +230,7 @@ export class Supervisor {
     }
     if (came === 'late') {
       printError(
-        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and goes on: sandbox-run logs ${name}, stop ${name}`,
+        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and goes on: sandbox-run logs ${name}, or stop ${name}, which says what it was refused`,
       );
       return NOT_READY;
     }
@@ -233,15 +242,20 @@ export class Supervisor {
   }
 
   /** What is to be done for a call of another command; `undefined`: another process has to look at other supervisors, too. */
-  answer(which: Exclude<ServiceCommand, 'up'>, args: readonly string[]): Work | undefined {
-    const choice = parseChoice(which, args);
-    if (choice === undefined) return undefined;
+  async answer(which: Exclude<ServiceCommand, 'up'>, choice: ServiceChoice): Promise<Work | undefined> {
+    if (which === 'ps') return choice.here ? work(() => this.#list()) : undefined;
     const others = readRecords().filter(({ server }) => server !== this.#server);
-    if (which === 'ps') {
-      if (others.length > 0 && !choice.here) return undefined;
-      return work(() => this.#list(choice));
-    }
     const meant = chosen([...this.#entries.values()], choice);
+    const ofAgent =
+      which === 'stop' && meant.length === 0
+        ? await this.#agents.withProcess(Number(choice.name))
+        : undefined;
+    if (ofAgent !== undefined)
+      return work(async () => {
+        await ofAgent.stop();
+        printOut(`${choice.name} has ended\n`);
+        return 0;
+      });
     if (
       !choice.here &&
       (meant.length === 0 || (choice.name === undefined && chosen(others, choice).length > 0))
@@ -256,26 +270,29 @@ export class Supervisor {
     });
   }
 
-  async #list({ json }: ServiceChoice): Promise<number> {
-    const infos = await Promise.all([...this.#entries.values()].map(infoOf));
-    printOut(json ? infos.map(jsonLine).join('') : tableOf(infos, Date.now()));
+  async #list(): Promise<number> {
+    const services = await Promise.all([...this.#entries.values()].map(infoOf));
+    printOut([...services, ...(await this.#agents.infos())].map(jsonLine).join(''));
     return 0;
   }
 
   async #stopAll(meant: readonly Entry[]): Promise<number> {
     await Promise.all(
       meant.map(async (entry) => {
-        const { end } = entry;
-        await this.#stop(entry);
+        const { end, service } = entry;
+        const isWell = service.state !== 'starting' && end === undefined;
+        const { result } = await this.#stop(entry);
         printOut(`${entry.name} ${end === undefined ? 'has ended' : `had ended: ${endInWords(end)}`}\n`);
+        if (result !== undefined) printRefusals(result, isWell);
       }),
     );
     return 0;
   }
 
-  async #stop(entry: Entry): Promise<void> {
-    await entry.service.stop();
+  async #stop(entry: Entry): Promise<ServiceEnd> {
+    const end = await entry.service.stop();
     this.#forget(entry);
+    return end;
   }
 
   async #restart(entry: Entry): Promise<number> {
@@ -288,7 +305,12 @@ export class Supervisor {
       Object.assign(entry, { service: launched(entry.wish, entry.lease, entry.caller), end: undefined });
       this.#watch(entry);
     }
-    return this.#awaitReady(entry, false);
+    const status = await this.#awaitReady(entry, false);
+    if (!(await isAsInFile(entry.wish, entry.workspace)))
+      printError(
+        `${entry.name} was started as it was before: its policy file says something else now, or is not trusted any more. To take that: sandbox-run stop ${entry.name}, then up ${entry.name}`,
+      );
+    return status;
   }
 
   async #log({ service }: Entry, { follow }: ServiceChoice): Promise<number> {
@@ -355,7 +377,8 @@ async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): 
     ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
     command: typeof command === 'string' ? command : command.join(' '),
     since: end === undefined ? service.startedAt : endedAt,
-    ports: ports.map(({ protocol, address, port, published }) => ({ protocol, address, port, published })),
+    ports: ports.map(shownPort),
+    session: undefined,
     end: end && endInWords(end),
     supervisor: process.pid,
   };
@@ -369,6 +392,7 @@ function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWi
   const { result } = end;
   const when = ready === undefined ? '' : ' before it was ready';
   printError(`${name} ended${when}: ${endInWords(end)}`);
+  if (result !== undefined) printRefusals(result, false);
   return (result === undefined ? FAILED : exitStatus(result)) || 1;
 }
 

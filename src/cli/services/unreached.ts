@@ -15,15 +15,18 @@ import { isRunning, readRecords, type ServiceRecord } from './records.ts';
 /** Characters of options in a message. */
 const LONGEST_OPTIONS = 300;
 
-/** Says why a command that no supervisor has taken cannot reach services that run in its workspace, or in one around it. */
-export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): void {
-  if (dryRun === true) return;
+/**
+ * Says why a command that no supervisor has taken cannot reach services that run in its workspace, or in one around it. False: there
+ * are none.
+ */
+export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
+  if (dryRun === true) return false;
   const named = resolve(currentDirectory(), String(sandbox.workspace ?? '.'));
   const workspace = orElse(() => realpathSync.native(named), named);
   const all = readRecords().filter(isRunning);
   const places = all.length === 0 ? [] : withinRepository(workspace);
   const place = places.find((at) => all.some((one) => one.workspace === at));
-  if (place === undefined) return;
+  if (place === undefined) return false;
   const running = all.filter((one) => one.workspace === place);
   const names = running.map(({ name }) => name).join(', ');
   if (place !== workspace) {
@@ -31,7 +34,7 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): void {
     printError(
       `this command does not reach the services of ${where} (${names}) at localhost: its workspace is a directory beneath. To reach them: --workspace ${where}`,
     );
-    return;
+    return true;
   }
   const reasons = [
     ...new Set(
@@ -41,6 +44,7 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): void {
   printError(
     `this command does not reach the services of this workspace (${names}) at localhost: ${reasons.join('; ')}`,
   );
+  return true;
 }
 
 /** What a command and a service of its workspace do not have in common. */

@@ -8,7 +8,7 @@ import {
 } from '../../run/index.ts';
 import { identityOf } from '../../workspace/index.ts';
 import { sharedOptions } from '../shared/options.ts';
-import { SessionBackground } from './background.ts';
+import { type AgentCommands, SessionBackground } from './background.ts';
 
 /** With which others a sandbox shares a machine: namespaces with one loopback, one /tmp and one /dev/shm. */
 export interface Shared {
@@ -34,6 +34,7 @@ export interface Company {
  * beside the one before.
  */
 export class Machines {
+  readonly #agents: AgentCommands;
   readonly #isOpen: (machine: string) => boolean;
   /** By machine: the last sandbox that was made on it, which the next one is made beside. */
   readonly #last = new Map<string, Promise<Beside | undefined>>();
@@ -46,9 +47,28 @@ export class Machines {
   /** By place: how many services run there. */
   readonly #services = new Map<string, number>();
 
-  /** `isOpen`: whether a sandbox that is open is on a machine. */
-  constructor(isOpen: (machine: string) => boolean) {
+  /** `agents` learns what runs in the background. `isOpen`: whether a sandbox that is open is on a machine. */
+  constructor(agents: AgentCommands, isOpen: (machine: string) => boolean) {
+    this.#agents = agents;
     this.#isOpen = isOpen;
+  }
+
+  /**
+   * Who shares a machine with a sandbox of these options: those with which it has in common all but what a command line says
+   * of one command. The session's id comes from the agent, by way of its hook: no command gets at a server.
+   */
+  sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
+    const { timeout, tool, gate, ...same } = options;
+    const { workspace, workspaceAsNamed, home, networkRules } = resolved;
+    const sharing = (kept: SandboxOptions, ...others: readonly unknown[]) => {
+      const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(kept) : layer));
+      return JSON.stringify([kept, layers, workspace, identityOf(workspace), ...others, home, networkRules]);
+    };
+    const place = sharing(sharedOptions(same));
+    // A session that a caller opened itself has its own life, which is not known here.
+    if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
+    const ofFirst = { ...same, session: this.#agents.firstOf(options.session) };
+    return { machine: sharing(ofFirst, workspaceAsNamed), place, session: options.session };
   }
 
   get hasAnyServices(): boolean {
@@ -112,7 +132,7 @@ export class Machines {
     if (machine === undefined) return {};
     if (session !== undefined) this.#lastSessions.set(place, machine);
     if (!this.#isOpen(machine)) return {};
-    const background = this.#backgrounds.get(machine) ?? new SessionBackground();
+    const background = this.#backgrounds.get(machine) ?? new SessionBackground(this.#agents);
     this.#backgrounds.set(machine, background);
     const reachesServices = this.hasServices(place) && this.#besideServices.get(machine) === place;
     return { background, reachesServices };
@@ -130,21 +150,4 @@ export class Machines {
       if (!this.#last.has(machine)) this.#lastSessions.delete(place);
     for (const [place, count] of this.#services) if (count === 0) this.#services.delete(place);
   }
-}
-
-/**
- * Who shares a machine with a sandbox of these options: those with which it has in common all but what a command line says of
- * one command. The session's id comes from the agent, by way of its hook: no command gets at a server.
- */
-export function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
-  const { timeout, tool, gate, ...same } = options;
-  const { workspace, workspaceAsNamed, home, networkRules } = resolved;
-  const sharing = (kept: SandboxOptions, ...others: readonly unknown[]) => {
-    const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(kept) : layer));
-    return JSON.stringify([kept, layers, workspace, identityOf(workspace), ...others, home, networkRules]);
-  };
-  const place = sharing(sharedOptions(same));
-  // A session that a caller opened itself has its own life, which is not known here.
-  if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
-  return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
 }

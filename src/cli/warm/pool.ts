@@ -17,7 +17,8 @@ import {
   sandboxOn,
 } from '../../run/index.ts';
 import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
-import { type Company, Machines, type Shared, sharedOf } from './machines.ts';
+import type { AgentCommands } from './background.ts';
+import { type Company, Machines, type Shared } from './machines.ts';
 import { NextRun, stampOf } from './next-run.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
@@ -129,7 +130,7 @@ export class OpenPolicies {
   readonly #sandboxes: Pool<OpenSandbox> = new Pool(() =>
     this.#machines.forgetUnused(this.#prepared?.shared.machine),
   );
-  readonly #machines = new Machines((machine) => this.#sandboxes.shares(machine));
+  readonly #machines: Machines;
   readonly #checkers = new Pool<Checker>();
   /** By workspace; the one that was used last comes last. */
   readonly #looks = new Map<string, RepeatedLook>();
@@ -145,17 +146,18 @@ export class OpenPolicies {
   readonly #next = new NextRun();
 
   /**
-   * `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
-   * was changed in them.
+   * `agents` learns what runs in the background. `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that
+   * the next call needs another one to see what was changed in them.
    */
-  constructor(onPlugins: () => void) {
+  constructor(agents: AgentCommands, onPlugins: () => void) {
+    this.#machines = new Machines(agents, (machine) => this.#sandboxes.shares(machine));
     this.#onPlugins = onPlugins;
   }
 
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const shared = this.#machines.joined(sharedOf(options, resolved));
+    const shared = this.#machines.joined(this.#machines.sharedOf(options, resolved));
     const lease = await this.#lease(from, shared, resolved, options);
     return Object.assign(lease, this.#machines.lend(shared));
   }
@@ -167,7 +169,7 @@ export class OpenPolicies {
    */
   async serviceSandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const { place, session } = sharedOf(options, resolved);
+    const { place, session } = this.#machines.sharedOf(options, resolved);
     const service = this.#machines.beginService(place);
     try {
       const shared = { machine: place, place, session };
@@ -187,7 +189,9 @@ export class OpenPolicies {
   async reachesServices(options: SandboxOptions, around: Surroundings): Promise<boolean> {
     const { hasAnyServices } = this.#machines;
     if (!hasAnyServices) return false;
-    return this.#machines.hasServices(sharedOf(options, await this.#resolve(options, around)).place);
+    return this.#machines.hasServices(
+      this.#machines.sharedOf(options, await this.#resolve(options, around)).place,
+    );
   }
 
   /** `from`: what it is made of. Made on another machine it is another one. */
@@ -213,7 +217,7 @@ export class OpenPolicies {
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
   async prepare(options: SandboxOptions, around: Surroundings): Promise<void> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const shared = sharedOf(options, resolved);
+    const shared = this.#machines.sharedOf(options, resolved);
     const isMade = this.#sandboxes.has(JSON.stringify([from, shared.machine]));
     if (isMade || this.#prepared?.from === from) return;
     this.#dropPrepared();

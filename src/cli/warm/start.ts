@@ -1,11 +1,20 @@
-import { appendFileSync, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { isObject } from '../../base/is-object.ts';
 import { orElse } from '../../base/or-else.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { builtAddon, hostLibc, installedAddons, unfitFor } from '../../confine/native/addon-locations.ts';
 import { packageDirectory } from '../../confine/native/load.ts';
-import { endedBy } from '../../run/index.ts';
+import { endedBy, stateDirectory } from '../../run/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 
@@ -125,6 +134,32 @@ export async function startServer(
   server.unref();
 }
 
+/** Whether a server listens on a socket. */
+async function isListening(path: string): Promise<boolean> {
+  const { createConnection } = await import('node:net');
+  return new Promise<boolean>((done) => {
+    const socket = createConnection(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      done(true);
+    });
+    socket.once('error', () => done(false));
+  });
+}
+
+/** The name of a server’s socket, as native/client gives it. */
+const SOCKET = /^warm-[0-9a-f]+\.sock$/;
+
+/** Where the servers of this user listen. */
+export async function listeningServers(): Promise<readonly string[]> {
+  const directory = stateDirectory();
+  const found = orElse(() => readdirSync(directory), [])
+    .filter((name) => SOCKET.test(name))
+    .map((name) => join(directory, name));
+  const isThere = await Promise.all(found.map(isListening));
+  return found.filter((_, index) => isThere[index]);
+}
+
 /** A server that is started makes itself ready for so long at most. */
 const START_MS = 20_000;
 
@@ -133,19 +168,9 @@ const START_MS = 20_000;
  * @throws {SandboxError} `service.unusable` if it does not.
  */
 export async function startedServer(address: Pick<ServerAddress, 'path' | 'isThere'>): Promise<void> {
-  const { createConnection } = await import('node:net');
-  const listens = () =>
-    new Promise<boolean>((done) => {
-      const socket = createConnection(address.path);
-      socket.once('connect', () => {
-        socket.destroy();
-        done(true);
-      });
-      socket.once('error', () => done(false));
-    });
   await startServer(address);
   for (const end = performance.now() + START_MS; performance.now() < end; ) {
-    if (await listens()) return;
+    if (await isListening(address.path)) return;
     await new Promise((done) => setTimeout(done, 20));
   }
   throw new SandboxError(
@@ -161,26 +186,37 @@ const REMEMBERED_MS = 600_000;
 const endsOf = (path: string) =>
   join(dirname(path), `ended-${basename(path, '.sock').replace(/^warm-/, '')}`);
 
+/** A session that has ended. */
+interface EndedSession {
+  readonly session: string;
+  /** Its agent runs on, and what it runs in the background. */
+  readonly agentGoesOn: boolean;
+  /** When that was noted: milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** Notes that a session has ended. */
-export function noteEnd(path: string, session: string): void {
+export function noteEnd(path: string, { session, agentGoesOn }: Omit<EndedSession, 'at'>): void {
   forgetEnds(path, []);
   // Where that cannot be, no server listens, either.
   orElse(
-    () => appendFileSync(endsOf(path), endLine({ at: Date.now(), session }), { mode: 0o600 }),
+    () => appendFileSync(endsOf(path), endLine({ session, agentGoesOn, at: Date.now() }), { mode: 0o600 }),
     undefined,
   );
 }
 
-/** Sessions that have ended, and when that was noted. */
-export function notedEnds(path: string): readonly { readonly at: number; readonly session: string }[] {
+/** Sessions that have ended not long ago. */
+export function notedEnds(path: string): readonly EndedSession[] {
   const text = orElse(() => readFileSync(endsOf(path), 'utf8'), '');
-  return text.split('\n').flatMap((line) => {
-    const at = Number(line.slice(0, line.indexOf(' ')));
-    return line === '' || Date.now() - at > REMEMBERED_MS
-      ? []
-      : [{ at, session: String(parsedJson(line.slice(line.indexOf(' ') + 1))) }];
-  });
+  return text
+    .split('\n')
+    .map(parsedJson)
+    .filter(isEndedSession)
+    .filter(({ at }) => Date.now() - at <= REMEMBERED_MS);
 }
+
+const isEndedSession = (value: unknown): value is EndedSession =>
+  isObject(value) && typeof value.session === 'string' && typeof value.at === 'number';
 
 /** Forgets that sessions have ended, which go on, and what is long ago. */
 export function forgetEnds(path: string, sessions: readonly string[]): void {
@@ -193,5 +229,4 @@ export function forgetEnds(path: string, sessions: readonly string[]): void {
   else orElse(() => writeFileSync(endsOf(path), kept, { mode: 0o600 }), undefined);
 }
 
-const endLine = ({ at, session }: { readonly at: number; readonly session: string }) =>
-  `${at} ${JSON.stringify(session)}\n`;
+const endLine = (ended: EndedSession) => `${JSON.stringify(ended)}\n`;

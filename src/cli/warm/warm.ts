@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type HookEvent, sessionNameOf } from '../../agents/index.ts';
+import { sessionNameOf } from '../../agents/index.ts';
 import { deferred } from '../../base/deferred.ts';
 import { directoryPath } from '../../base/directory-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
@@ -13,10 +13,10 @@ import { hasState, lazyState, type OpenSandbox, stateDirectory } from '../../run
 import { type Call, listenForCalls, type Work } from '../../serve/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 import { SUBCOMMANDS } from '../dispatch.ts';
-import { answerCall, parseHookArguments } from '../hook/answer.ts';
+import { answerCall } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
-import { isServiceCommand, parseUp } from '../services/options.ts';
+import { isServiceCommand, parseChoice, parseUp } from '../services/options.ts';
 import { Supervisor, statusOf } from '../services/supervisor.ts';
 import { parseShellArguments } from '../sh/arguments.ts';
 import * as sh from '../sh/confined.ts';
@@ -25,9 +25,10 @@ import { gateOf } from '../shared/ask-here.ts';
 import { caller, currentDirectory, onBehalfOf, serveOthersOnly } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
-import type { SessionBackground } from './background.ts';
+import { AgentCommands, quoted, type SessionBackground } from './background.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal, silentCaller } from './rehearsal.ts';
+import { Sessions } from './sessions.ts';
 import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
 
 /** Without a call for so long it is of no use to anybody. */
@@ -50,8 +51,9 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
   ensureStateDirectory(dirname(path));
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
-    const policies = new OpenPolicies(() => sessions.endSoon());
-    const services = new Supervisor(path, () => sessions.servicesEnded());
+    const agents = new AgentCommands();
+    const policies = new OpenPolicies(agents, () => sessions.endSoon());
+    const services = new Supervisor(path, agents, () => sessions.servicesEnded());
     const sessions = new Sessions(services);
     const rehearsal = new Rehearsal(policies, () => sessions.isBusy);
     const state = lazyState(stateDirectory());
@@ -65,7 +67,10 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
       take: async (call) => {
         const [first = '', ...rest] = call.args;
         if (isServiceCommand(first) && first !== 'up')
-          return sessions.during(async () => quietly(call.caller, () => services.answer(first, rest)));
+          return sessions.during(async () => {
+            const choice = quietly(call.caller, () => parseChoice(first, rest));
+            return choice && services.answer(first, choice);
+          });
         if (sessions.endsSoon) return undefined;
         return sessions.during(async () => {
           await keepOpen().catch(() => {});
@@ -75,7 +80,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
             if (taken === undefined) setTimeout(() => sessions.servicesEnded(), QUESTION_MS).unref();
             return taken;
           }
-          return takeCall(call, { policies, sessions, rehearsal, services, path });
+          return takeCall(call, { policies, sessions, rehearsal, services, agents, path });
         });
       },
     });
@@ -90,11 +95,11 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const look = () => {
       if (!isThere(listener.path, socket)) unreachable.resolve();
       // By hooks that were answered elsewhere, because this was on its way or stopped.
-      for (const { at, session: ended } of notedEnds(path))
+      for (const { at, session: ended, agentGoesOn } of notedEnds(path))
         if ((at >= performance.timeOrigin || ended === session?.session) && sessions.hasEnded(ended)) {
           // Which agent's it was is not noted.
           const name = sessionNameOf('', ended);
-          endSession({ policies, services }, (one) => one.endsWith(name));
+          endSession({ policies, services, agents }, (one) => one.endsWith(name), agentGoesOn);
         }
     };
     look();
@@ -120,121 +125,38 @@ interface Parts {
   readonly sessions: Sessions;
   readonly rehearsal: Rehearsal;
   readonly services: Supervisor;
+  readonly agents: AgentCommands;
   readonly path: string;
 }
 
-/** The session of an agent has ended, and its services with it. */
+/**
+ * The session of an agent has ended, and what was started for it with it, unless the agent goes on and runs it still. Returns what
+ * its user may want to know of that.
+ */
 function endSession(
-  { policies, services }: Pick<Parts, 'policies' | 'services'>,
+  { policies, services, agents }: Pick<Parts, 'policies' | 'services' | 'agents'>,
   isOver: (session: string) => boolean,
-): void {
-  void services.endSession(isOver);
-  policies.endSession(isOver);
+  agentGoesOn: boolean,
+): string | undefined {
+  const all = agents.allOver(isOver);
+  const runsOn = agentGoesOn && agents.isRunning(all);
+  const commands = runsOn ? [] : agents.endSession(all);
+  const ended = [
+    ...services.endSession(runsOn ? isOver : all),
+    ...commands.map(({ command }) => quoted(command)),
+  ];
+  // Else its machine is kept for the session that the agent begins next.
+  if (!runsOn) policies.endSession(all);
+  return ended.length === 0 ? undefined : `sandbox-run: with this session ended ${ended.join(', ')}`;
 }
 
 /** Whether the path still leads to our socket: else nobody finds us any more. */
 const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry: false })?.ino === inode;
 
-/** The sessions of agents whose hooks were answered here. With the last of them, and the last service, the server is over. */
-class Sessions {
-  readonly #services: Pick<Supervisor, 'isBusy'>;
-  readonly #open = new Set<string>();
-  readonly #ended = new Set<string>();
-  readonly #over = deferred<void>();
-  #calls = 0;
-  #isOver = false;
-  #isLast = false;
-  #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
-  /** Settles when the last session has ended, and every call and service with it. */
-  readonly over: Promise<void> = this.#over.promise;
-
-  constructor(services: Pick<Supervisor, 'isBusy'>) {
-    this.#services = services;
-  }
-
-  /** As `parseHookArguments`: a session calls its hooks with the same words from the same place. */
-  hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
-    const from = JSON.stringify([currentDirectory(), args]);
-    if (this.#hook?.from !== from) this.#hook = { from, wanted: parseHookArguments(args) };
-    return this.#hook.wanted;
-  }
-
-  saw(event: HookEvent): void {
-    if (event.kind === 'other') return;
-    if (event.kind === 'session-start') this.#ended.delete(event.session);
-    if (event.kind === 'session-end') {
-      this.#open.delete(event.session);
-      this.#ended.add(event.session);
-      // Also of one that was never seen here: nobody else is known to have a use for it.
-      this.#isOver = this.#open.size === 0;
-    } else if (!this.#ended.has(event.session)) {
-      this.#open.add(event.session);
-      this.#isOver = false;
-    }
-  }
-
-  /** A session has ended, which was answered elsewhere. False: that was known. */
-  hasEnded(session: string): boolean {
-    if (this.#ended.has(session)) return false;
-    this.saw({ kind: 'session-end', session });
-    this.#endIfOver();
-    return true;
-  }
-
-  /** Nobody has a use for the server but sessions that are open. */
-  servicesEnded(): void {
-    this.#isOver = this.#open.size === 0;
-    this.#endIfOver();
-  }
-
-  #endIfOver(): void {
-    if ((this.#isOver || this.#isLast) && this.#calls === 0 && !this.#services.isBusy) this.#over.resolve();
-  }
-
-  /** It is over with the calls that there are, and takes no others, however long those take. */
-  endSoon(): void {
-    this.#isLast = true;
-    this.#endIfOver();
-  }
-
-  get endsSoon(): boolean {
-    return this.#isLast;
-  }
-
-  /** Somebody waits for something. */
-  get isBusy(): boolean {
-    return this.#calls > 0;
-  }
-
-  /** Counts a call until it is over, or is left to its client. */
-  async during(take: () => Promise<Work | undefined>): Promise<Work | undefined> {
-    this.#calls += 1;
-    let work: Work | undefined;
-    const end = () => {
-      this.#calls -= 1;
-      this.#endIfOver();
-    };
-    try {
-      work = await take();
-    } finally {
-      if (work === undefined) end();
-    }
-    if (work === undefined) return undefined;
-    const taken = work;
-    return {
-      do: () => taken.do(),
-      [Symbol.dispose]: () => {
-        taken[Symbol.dispose]();
-        end();
-      },
-    };
-  }
-}
-
 /** What is to be done for a call; `undefined`: the client does it. */
 async function takeCall(
-  { args, caller, hasTerminal }: Call,
-  { policies, sessions, rehearsal, services, path }: Parts,
+  { args, caller, hasTerminal, parent }: Call,
+  { policies, sessions, rehearsal, services, agents, path }: Parts,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
@@ -254,13 +176,18 @@ async function takeCall(
         const status = await answerCall({ agent, options: kept }, (event) => {
           sessions.saw(event);
           if (event.kind === 'session-end') {
-            noteEnd(path, event.session);
+            noteEnd(path, event);
             const ended = sessionNameOf(agent, event.session);
-            endSession({ policies, services }, (session) => session === ended);
+            if (event.agentGoesOn) sessions.left(ended, parent, rest);
+            return endSession({ policies, services, agents }, (one) => one === ended, event.agentGoesOn);
           }
-          if (event.kind !== 'session-start') return;
+          if (event.kind !== 'session-start') return undefined;
+          const before = sessions.takeLeft(parent, rest);
+          if (before !== undefined && agents.isRunning(agents.allOver((one) => one === before)))
+            agents.goOn(sessionNameOf(agent, event.session), before);
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
+          return undefined;
         });
         // The agent has its answer first.
         if (rewritten !== undefined) setImmediate(lookAhead, rewritten, caller, policies);

@@ -24,7 +24,12 @@ export function withPublished(plan: LaunchPlan, { network: { publish } }: Policy
       ? []
       : [`programs that may use its socket to ${sockets.map(({ inner }) => `port ${inner}`).join(', ')}`]),
   ];
-  const said = `; some can connect in: ${ways.join(', ')} (network.publish)`;
+  // The sandbox has an address of the host's loopback interface (native/notify/own_loopback.h), and no namespace of its own.
+  const where =
+    plan.network === 'listed'
+      ? ', at an address of the sandbox on this host’s loopback; while no command listens there, what another program of this host has at that port gets these connections'
+      : '';
+  const said = `; some can connect in: ${ways.join(', ')} (network.publish)${where}`;
   const { report } = plan;
   const controls = report.controls.map((control) =>
     control.id === 'network' ? { ...control, reason: `${control.reason}${said}` } : control,

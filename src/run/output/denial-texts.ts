@@ -18,7 +18,11 @@ const QUOTED_CHARACTERS = 200;
  * Those of a result that are told: of a command that failed what was denied; of any, the connections that it was not let to make and
  * what git left as it was.
  */
-export function toldDenials({ ok, denials = [], connections }: ExecutionResult): readonly Denial[] {
+export function toldDenials({
+  ok,
+  denials = [],
+  connections,
+}: Pick<ExecutionResult, 'ok' | 'denials' | 'connections'>): readonly Denial[] {
   const refused = refusedConnections(connections).map(refusedConnection);
   const others = untoldDenials({ denials, connections });
   return [...(ok ? others.filter(({ why }) => why === WHY.restOfTree) : others), ...refused];

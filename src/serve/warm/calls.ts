@@ -17,6 +17,8 @@ export interface Call {
   readonly caller: Caller;
   /** The client has a controlling terminal, on which its user could be asked. */
   readonly hasTerminal: boolean;
+  /** The process that started the client. */
+  readonly parent: number;
 }
 
 /** A call that is taken; given up when it is disposed of, whether it was done or not. */
@@ -107,7 +109,8 @@ async function serveCall(
       unread: () => socket.writableLength,
       gone: conversation.gone,
     };
-    const call: Call = { args: asked.args, caller, hasTerminal: process.hasTerminal };
+    const { hasTerminal, parent } = process;
+    const call: Call = { args: asked.args, caller, hasTerminal, parent };
     await onBehalfOf(caller, async () => {
       using work = await take(call);
       const isSaid = await conversation.say(work === undefined ? SAID.cold : SAID.taken);

@@ -9,13 +9,16 @@ interface ProcessLooks {
   /** The part of it that says where the process is: its namespaces and root directory. */
   readonly place: string;
   readonly hasTerminal: boolean;
+  /** The process that started it. */
+  readonly parent: number;
 }
 
 /** Of /proc/PID/status: identity, rights, filters, file mode mask and processors. */
 const INHERITED =
   /^(?:Umask|Uid|Gid|Groups|CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp|Seccomp_filters|Cpus_allowed):.*$/gm;
 const NAMESPACES = ['mnt', 'net', 'pid', 'user', 'ipc', 'uts', 'cgroup'];
-/** Fields of /proc/PID/stat, counted behind the name, which may have spaces: the terminal, and the nice value. */
+/** Fields of /proc/PID/stat, counted behind the name, which may have spaces: its parent, the terminal, and the nice value. */
+const PARENT = 1;
 const TERMINAL = 4;
 const NICE = 16;
 
@@ -36,7 +39,8 @@ export function peerProcess(process: number | 'self'): ProcessLooks | undefined 
       read('limits').replace(/^(Max open files +)\S+ +/m, '$1'),
       `nice ${fields[NICE]}`,
     ];
-    return { inherited: inherited.join('\n'), place, hasTerminal: fields[TERMINAL] !== '0' };
+    const hasTerminal = fields[TERMINAL] !== '0';
+    return { inherited: inherited.join('\n'), place, hasTerminal, parent: Number(fields[PARENT]) };
   }, undefined);
 }
 

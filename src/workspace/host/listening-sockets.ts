@@ -100,13 +100,20 @@ export function listedTcp(table: string): readonly (readonly [string, Listed])[]
 
 /** __SO_ACCEPTCON: the socket listens. */
 const UNIX_LISTENS = 0x10000;
+/**
+ * Where the supervisor of a listed network binds the Unix socket of a command (native/notify/unix_table.cc): the table does not have
+ * the name by which other commands reach it.
+ */
+const BY_SUPERVISOR = /^\/proc\/self\/fd\/\d+\/s$/;
 
 /** The listening sockets of /proc/net/unix, by inode. Pure. */
 export function listedUnix(table: string): readonly (readonly [string, Listed])[] {
   return rows(table).flatMap((columns) => {
     const [, , , flags = '', , , inode, ...path] = columns;
-    if ((Number.parseInt(flags, 16) & UNIX_LISTENS) === 0 || inode === undefined) return [];
-    return [[inode, { protocol: 'unix', address: path.join(' '), port: undefined }]];
+    const address = path.join(' ');
+    const isUnnamed = inode === undefined || BY_SUPERVISOR.test(address);
+    if ((Number.parseInt(flags, 16) & UNIX_LISTENS) === 0 || isUnnamed) return [];
+    return [[inode, { protocol: 'unix', address, port: undefined }]];
   });
 }
 
