@@ -42,7 +42,7 @@ describe('a service', () => {
     const again = await up('web');
     expect(again.exitCode).toBe(125);
     expectOneLine(again.stderr);
-    expect(again.stderr).toContain('web runs, with a command that it was given: sandbox-run restart web');
+    expect(again.stderr).toContain('web runs with the command that up was given: sandbox-run restart web');
     expect(await sr(place, ['stop', 'web'])).toEqual({ exitCode: 0, stdout: 'web has ended\n', stderr: '' });
     expect(await services(place)).toEqual([]);
     expect(recordsOf(place)).toBeUndefined();
