@@ -56,6 +56,8 @@ constexpr char kExit = 'X';
 
 // A server that does not answer for so long is busy, or stopped.
 constexpr int kPatienceMs = 2000;
+// One that was started for this call has its policy to read first, and nobody else takes it.
+constexpr int kLongPatienceMs = 60'000;
 // As hook.ts: larger than any call of a tool.
 constexpr size_t kMostInput = 8 * 1024 * 1024 + 1;
 // A handler of SIGTSTP in the command gets so long before all of it is stopped, as in signals.ts.
@@ -357,11 +359,11 @@ bool SendCall(int socket_fd, int request) {
 
 // Waits for the server's word, but not for ever. A signal that comes before it finds this process
 // as it was; one that comes with it is the command's, which may have said something already.
-void AwaitAnswer(int socket_fd, int signals, const sigset_t& before) {
+void AwaitAnswer(int socket_fd, int signals, const sigset_t& before, int patience_ms) {
   pollfd both[] = {{socket_fd, POLLIN, 0}, {signals, POLLIN, 0}};
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const long long end = now.tv_sec * 1000LL + now.tv_nsec / 1'000'000 + kPatienceMs;
+  const long long end = now.tv_sec * 1000LL + now.tv_nsec / 1'000'000 + patience_ms;
   for (;;) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const long long left = end - (now.tv_sec * 1000LL + now.tv_nsec / 1'000'000);
@@ -381,8 +383,8 @@ void AwaitAnswer(int socket_fd, int signals, const sigset_t& before) {
 
 // Whether the server says this next. kTaken: it takes the call, and has begun. If not, it never
 // will.
-bool Says(char expected, int socket_fd, int signals, const sigset_t& before) {
-  AwaitAnswer(socket_fd, signals, before);
+bool Says(char expected, int socket_fd, int signals, const sigset_t& before, int patience_ms) {
+  AwaitAnswer(socket_fd, signals, before, patience_ms);
   char said = 0;
   ssize_t count;
   do {
@@ -473,8 +475,8 @@ constexpr const char* kDied =
 }
 
 // Returns if the call is still this process's own: nothing has run, and its signals are as they
-// were.
-void HandOver(const UniqueFd& server, const UniqueFd& request) {
+// were. `patience_ms`: for a server that is there to say whether it takes the call.
+void HandOver(const UniqueFd& server, const UniqueFd& request, int patience_ms) {
   const sigset_t forwarded = Forwarded();
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
   if (!signals.valid()) return;
@@ -482,8 +484,11 @@ void HandOver(const UniqueFd& server, const UniqueFd& request) {
   // it, as without a server.
   sigset_t before;
   sigprocmask(SIG_BLOCK, failure_status == kHookBlocks ? nullptr : &forwarded, &before);
-  const auto says = [&](char word) { return Says(word, server.get(), signals.get(), before); };
-  if (!says(kHere) || !SendCall(server.get(), request.get()) || !says(kTaken)) {
+  const auto says = [&](char word, int patience) {
+    return Says(word, server.get(), signals.get(), before, patience);
+  };
+  if (!says(kHere, kPatienceMs) || !SendCall(server.get(), request.get()) ||
+      !says(kTaken, patience_ms)) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     return;
   }
@@ -516,8 +521,11 @@ int Main(int count, char** words) {
     // Before there is a connection: a server that takes one up and finds nothing looks again later.
     const UniqueFd request = WriteRequest(count - 3, words + 3);
     const UniqueFd server = Connect(address);
-    if (server.valid() && request.valid()) HandOver(server, request);
-    TellProgram(asked && said[0] != kAsked, server.valid(), address);
+    // This program had one server asked, by its address.
+    const bool alone = asked && said[0] != kAsked;
+    if (server.valid() && request.valid())
+      HandOver(server, request, alone ? kLongPatienceMs : kPatienceMs);
+    TellProgram(alone, server.valid(), address);
   } else if (asked) {
     TellProgram(true, false, sockaddr_un{});
   }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -140,8 +141,8 @@ Restricts RestrictsByFile(int group, const char* file, ProcessLimits* limits) {
 
 // The record of the system call, which is made directly: musl and glibc have different wrappers.
 struct Entry {
-  ino64_t inode;
-  off64_t next;
+  uint64_t inode;
+  int64_t next;
   unsigned short size;
   unsigned char type;
   char name[];

@@ -39,6 +39,10 @@ describe('a service', () => {
       { name: 'web', workspace: place.workspace, state: 'ready', restarts: 0, ports: [{ port: 5173 }] },
     ]);
     expect(recordsOf(place)).toHaveLength(1);
+    const again = await up('web');
+    expect(again.exitCode).toBe(125);
+    expectOneLine(again.stderr);
+    expect(again.stderr).toContain('web runs with the command that up was given: sandbox-run restart web');
     expect(await sr(place, ['stop', 'web'])).toEqual({ exitCode: 0, stdout: 'web has ended\n', stderr: '' });
     expect(await services(place)).toEqual([]);
     expect(recordsOf(place)).toBeUndefined();
@@ -69,6 +73,34 @@ describe('a service', () => {
       /^In the background: service web of your user runs ".*", reach it at localhost:5173; .*\nIn the background: service other of your user runs .* localhost:5174; .*\n$/,
     );
     expect((await call(place, [...agent, '-c', 'true'])).stderr).toBe('');
+  });
+
+  it.runIf(HOST.namespaces)('is that of its worktree alone, of several of one repository', async () => {
+    const [main, linked] = ['main', 'linked'].map((name) => join(place.root, name)) as [string, string];
+    const git = (...words: readonly string[]) => execa('git', [...IDENTITY, ...words], { env: place.env });
+    await git('init', '-q', main);
+    await git('-C', main, 'commit', '-q', '--allow-empty', '-m', 'first');
+    await git('-C', main, 'worktree', 'add', '-q', linked);
+    for (const net of [[], ['--net', '@own']]) {
+      for (const cwd of [main, linked])
+        await sr(place, ['up', 'web', ...net, '--ready', '5173', '--', ...serverWords(5173, cwd)], { cwd });
+      for (const cwd of [main, linked]) {
+        const seen = await sr(place, [...net, '--', ...clientWords(5173)], { cwd });
+        expect(seen).toEqual({ exitCode: 0, stdout: `${cwd}\n`, stderr: '' });
+        const status = await sr(place, [...net, '--', 'git', 'status', '--short'], { cwd });
+        expect(status).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+      }
+      expect(await sr(place, ['stop', 'web'], { cwd: linked })).toMatchObject({ exitCode: 0 });
+      expect((await services(place)).map(({ workspace }) => workspace)).toEqual([main]);
+      await sr(place, ['stop', 'web'], { cwd: main });
+    }
+  });
+
+  it('is reached with --net @own, also on a host without namespaces', async () => {
+    await up('web', '--net', '@own', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
+    expect(await sr(place, ['--net', '@own', '--', ...clientWords(5173)])).toEqual({
+      ...{ exitCode: 0, stdout: 'from web\n', stderr: '' },
+    });
   });
 
   it('is shown with names by which commands reach it, where the network is listed, too', async () => {
@@ -351,11 +383,12 @@ describe('a service that was refused something', () => {
     expect(failed.stderr).toMatch(
       /\nsandbox-run: web ended before it was ready: exited with 1\nsandbox-run: touch could not .*\nsandbox-run: to allow: --rw \S+\n$/,
     );
-    const looked = `import socket, time\ntry: socket.getaddrinfo('other.example', 80)\nexcept OSError: pass\ntime.sleep(${long(20)})`;
+    const looked = `import socket, time\ntry: socket.getaddrinfo('other.example', 80)\nexcept OSError: print('refused', flush=True)\ntime.sleep(${long(20)})`;
     const words = ['--net', 'example.org', '--ready', '5173', '--ready-timeout', '1', '--', 'python3', '-c'];
     const late = await up('web', ...words, looked);
     expect(late).toMatchObject({ exitCode: 124, stdout: '' });
     expect(late.stderr).toContain('web is not ready after 1 s and keeps running. ');
+    await eventually(async () => expect((await sr(place, ['logs', 'web'])).stdout).toBe('refused\n'));
     const stopped = await sr(place, ['stop', 'web']);
     expect(stopped).toMatchObject({ exitCode: 0, stdout: 'web has ended\n' });
     expect(stopped.stderr).toMatch(
@@ -475,6 +508,8 @@ os.close(fd)`;
     expect(await services(place)).toEqual([]);
   });
 });
+
+const IDENTITY = ['-c', 'user.name=A', '-c', 'user.email=a@example.org'];
 
 const ASKS = '[[commands.rules]]\nverdict = "ask"\nprogram = "sleep"\n';
 

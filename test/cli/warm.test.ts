@@ -26,6 +26,7 @@ import {
   CLIENT,
   call,
   endServersOf,
+  idle,
   makeWarmPlace,
   pathOf,
   programOf,
@@ -43,15 +44,6 @@ beforeAll(async () => {
   server = await warmUp(place);
 }, patience(60_000));
 afterAll(() => place.dispose());
-
-/** Settles when a process takes no processor time any more. */
-async function idle(pid: number): Promise<void> {
-  const times = () => readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0];
-  for (let was = ''; was !== times(); ) {
-    was = times() ?? '';
-    await new Promise((done) => setTimeout(done, 20));
-  }
-}
 
 const HOOK = ['hook', 'claude-code', '--mode', 'rewrite'];
 const toolCall = (command: string) =>
@@ -535,7 +527,7 @@ describe('a call that is handed over to a warm server', () => {
         await eventually(() => expect(statSync(policy).ctimeMs).toBeLessThan(Date.now() - 200));
         const answer = await call(place, HOOK, { input: toolCall('printenv SAID') });
         const { command } = JSON.parse(answer.stdout).hookSpecificOutput.updatedInput;
-        // It has looked at what the run will need.
+        // It has looked at what the run will need: it does so as soon as it has answered.
         await idle(server);
         // As long as before, and the same file.
         say(word);
@@ -807,6 +799,23 @@ describe('a server that is not what it should be', () => {
       const ended = await call(place, HOOK, { input: toolCall('ls') });
       expect(ended.exitCode).toBe(0);
       expect(JSON.parse(ended.stdout).hookSpecificOutput.permissionDecision).toBe('allow');
+    } finally {
+      fake.close();
+    }
+  });
+
+  it('is waited for where no other can do the call, as when up has started it on a slow machine', async () => {
+    const path = await addressOf();
+    const exit = Buffer.from([0x41, 0x58, 1, 0, 0, 0, 7]);
+    // After the time that other calls have for it.
+    const fake = createServer((socket) => {
+      socket.on('error', () => {}).once('data', () => setTimeout(() => socket.end(exit), 2_500));
+      socket.write('H');
+    });
+    await new Promise<void>((done) => fake.listen(path, done));
+    try {
+      const env = { ...place.env, SANDBOX_RUN_WARM_AT: path };
+      expect(await call(place, ['up', 'web', '--', 'true'], { env })).toMatchObject({ exitCode: 7 });
     } finally {
       fake.close();
     }

@@ -8,6 +8,7 @@ import { resolvePolicy, WORKSPACE_POLICY } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
 import type { FileWish, UpWish } from './options.ts';
 import { upToRepositoryRoot } from './places.ts';
+import { isRunning, readRecords } from './records.ts';
 
 const digestOf = (service: object) => createHash('sha256').update(JSON.stringify(service)).digest('hex');
 
@@ -56,8 +57,12 @@ export async function wordsFromFiles({
   const [, ...around] = upToRepositoryRoot(workspace);
   const above = around.find((directory) => existsSync(join(directory, WORKSPACE_POLICY)));
   const named = name === undefined ? '' : ` ${name}`;
-  const remedy =
-    above === undefined
+  const isStarted = readRecords().some(
+    (one) => one.name === name && [workspace, ...around].includes(one.workspace) && isRunning(one),
+  );
+  const remedy = isStarted
+    ? `${name} runs with the command that up was given: sandbox-run restart ${name}`
+    : above === undefined
       ? `Add [services.${name ?? 'web'}] with command = "…", or give the command: sandbox-run up ${name ?? 'web'} -- COMMAND`
       : `A parent directory has a .sandbox-run.toml: sandbox-run up${named} --workspace ${readableWord(visibleLine(above, 4096))}`;
   const what = name === undefined ? 'services' : `a service ${name}`;

@@ -171,12 +171,20 @@ export const portsOf = (
 
 /** Where servers are reached, a word or two for each port or socket: `localhost:3000 (outside 127.0.0.1:8080)`. */
 export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 'published'>[]): string {
-  const words = ports.map(({ port, address, published: [outside] = [] }) => {
+  const words = ports.map(({ port, address, published = [] }) => {
     const inside = port === undefined ? visibleLine(address, LONGEST_SOCKET) : `localhost:${port}`;
-    return outside === undefined ? inside : `${inside} (outside ${visibleLine(outside, LONGEST_SOCKET)})`;
+    // One port has an address of IPv4 and one of IPv6.
+    const ways = published.filter(
+      (one, at) => published.findIndex((other) => wayOf(other) === wayOf(one)) === at,
+    );
+    const outside = ways.map((way) => visibleLine(way, LONGEST_SOCKET)).join(', ');
+    return outside === '' ? inside : `${inside} (outside ${outside})`;
   });
   return [...new Set(words)].join(' ');
 }
+
+/** The port of `127.0.0.1:3000` or `[::1]:3000`; the whole path of a Unix socket. */
+const wayOf = (published: string) => (published.startsWith('/') ? published : published.split(':').at(-1));
 
 /** Characters of the path of a socket, which has at most 107 bytes. */
 const LONGEST_SOCKET = 108;

@@ -16,7 +16,10 @@ export interface ListeningSocket {
 /** What a table of a network namespace says of a listening socket. */
 type Listed = Omit<ListeningSocket, 'pid'>;
 
-/** What the processes listen on, each in its own network namespace or in ours. A process that is gone meanwhile has nothing. */
+/**
+ * What the processes listen on, each in its own network namespace or in ours. A process that is gone meanwhile has nothing. A socket
+ * that this process has, too, is not theirs: a child that has not begun its program yet still has all of ours.
+ */
 export function listeningSockets(pids: readonly number[]): readonly ListeningSocket[] {
   const tables = new Map<string, ReadonlyMap<string, Listed>>();
   const found = new Map<string, ListeningSocket>();
@@ -24,6 +27,11 @@ export function listeningSockets(pids: readonly number[]): readonly ListeningSoc
   const own = () => {
     ownTable ??= readTables('self');
     return ownTable;
+  };
+  let ownInodes: ReadonlySet<string> | undefined;
+  const isInherited = (pid: number, inode: string) => {
+    ownInodes ??= new Set(socketsOf(process.pid));
+    return pid !== process.pid && ownInodes.has(inode);
   };
   for (const pid of [...pids].sort((one, other) => one - other)) {
     const namespace = whereLinkLeads(`/proc/${pid}/ns/net`);
@@ -34,7 +42,8 @@ export function listeningSockets(pids: readonly number[]): readonly ListeningSoc
     for (const inode of inodes) {
       // Where the network is listed, TCP sockets are of this process's namespace.
       const listed = table.get(inode) ?? own().get(inode);
-      if (listed !== undefined && !found.has(inode)) found.set(inode, { ...listed, pid });
+      if (listed !== undefined && !found.has(inode) && !isInherited(pid, inode))
+        found.set(inode, { ...listed, pid });
     }
   }
   return [...found.values()].sort(

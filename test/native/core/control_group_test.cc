@@ -1,15 +1,17 @@
 #include "sys/control_group.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "check.h"
 #include "core/cgroup_files.h"
 #include "support.h"

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BackgroundJob, ExecutionResult, JobOptions } from '../../../src/index.ts';
+import { portsInWords } from '../../../src/run/index.ts';
 import { LinePattern } from '../../../src/run/services/line-pattern.ts';
 import { Service, type ServiceWish } from '../../../src/run/services/service.ts';
 
@@ -117,6 +118,19 @@ describe('a service', () => {
     await service.ready;
     expect(service.state).toBe('ready');
     await service.stop();
+  });
+});
+
+describe('the ports of a service in words', () => {
+  it('name each way from outside once, of a port that has two addresses the first', () => {
+    const published = ['127.0.0.1:3000', '[::1]:3000', '[::1]:4000', '/run/user/1000/web.sock'];
+    expect(
+      portsInWords([
+        { address: '::1', port: 5173, published },
+        { address: '127.0.0.1', port: 5174 },
+        { address: '0.0.0.0', port: 5174 },
+      ]),
+    ).toBe('localhost:5173 (outside 127.0.0.1:3000, [::1]:4000, /run/user/1000/web.sock) localhost:5174');
   });
 });
 

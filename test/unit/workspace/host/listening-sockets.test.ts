@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,6 +65,20 @@ describe('listening sockets of processes', () => {
     } finally {
       four.close();
       local.close();
+    }
+  });
+
+  it('takes no socket of this process for one of a child, which has all of them until it begins its program', async () => {
+    const server = createServer();
+    await listen(server, { host: '127.0.0.1', port: 0 });
+    const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle;
+    const child = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', 'ignore', fd] });
+    try {
+      expect(readlinkSync(`/proc/${child.pid}/fd/3`)).toBe(readlinkSync(`/proc/self/fd/${fd}`));
+      expect(listeningSockets([child.pid ?? 0])).toEqual([]);
+    } finally {
+      child.kill('SIGKILL');
+      server.close();
     }
   });
 
