@@ -8,8 +8,8 @@ const LONGEST_LINE = 4096;
 /** Milliseconds for matching the lines of one piece of output. A pattern that backtracks for longer is interrupted. */
 const PIECE_MS = 100;
 /**
- * Milliseconds of processor time below which an interrupted match is repeated: other processes had the processor, and no line is to be
- * missed for that.
+ * Milliseconds of processor time. A match that was interrupted after less is repeated: other processes had the processor meanwhile, and
+ * a line must not be missed because of that.
  */
 const LEAST_CPU_MS = 25;
 /** Pieces whose matching was interrupted after which the pattern is no longer tried. */
