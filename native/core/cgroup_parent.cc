@@ -19,6 +19,7 @@
 #include "core/cgroup_files.h"
 #include "core/cgroup_removal.h"
 #include "core/clone_child.h"
+#include "sys/control_group.h"
 #include "sys/raw_syscall.h"
 
 namespace sandbox_run {
@@ -115,6 +116,9 @@ Result<CgroupParent> FindCgroupParent() {
     }
     if (!nearest) nearest = tried.failure();
     if (path.size() <= own->top.size()) return *nearest;
+    // Outside of this group its commands would have what it keeps them from, such as more memory.
+    const UniqueFd group(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!group.valid() || RestrictsProcesses(group.get())) return *nearest;
   }
 }
 

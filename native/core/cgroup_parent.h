@@ -14,8 +14,9 @@ struct CgroupParent {
 };
 
 // The nearest directory above this process in which a group with the controllers for memory and
-// processes can be made and a child be put: found by doing both. Nothing that runs is moved. Also
-// ends and removes what launchers left there that are dead.
+// processes can be made and a child be put: found by doing both. The search ends at the first group
+// that restricts its processes (RestrictsProcesses). Nothing that runs is moved. Also ends and
+// removes what launchers left there that are dead.
 Result<CgroupParent> FindCgroupParent();
 
 }  // namespace sandbox_run

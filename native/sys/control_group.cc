@@ -196,6 +196,11 @@ std::string_view OnlyPath(std::string_view membership) {
 
 }  // namespace
 
+bool RestrictsProcesses(int group) {
+  ProcessLimits limits;
+  return RestrictsByFiles(group, &limits) != Restricts::kNo;
+}
+
 bool ControlGroup::Read(const char* process) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%s/cgroup", process);

@@ -130,7 +130,8 @@ time.sleep(float("${long(5)}"))`;
     const { stdout, exitCode } = await sr(place, ['logs', 'flood']);
     expect(exitCode).toBe(0);
     expect(stdout.length).toBeGreaterThan(900_000);
-    expect(stdout.length).toBeLessThan(5 * 1024 * 1024);
+    // What was there when it was asked, however much comes meanwhile.
+    expect(stdout.length).toBeLessThan(1_100_000);
     expect((await up('other', '--', 'sleep', long(8))).exitCode).toBe(0);
     expect((await sr(place, ['stop', '--all'])).exitCode).toBe(0);
     stuck.kill('SIGKILL');

@@ -231,8 +231,11 @@ export class Supervisor {
       return 0;
     }
     if (came === 'late') {
+      const givenUp = service.isPatternGivenUp
+        ? ': matching its --ready-line took too long and is not tried any more, so choose a simpler one'
+        : '';
       printError(
-        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and keeps running. To see why: sandbox-run logs ${name}; sandbox-run stop ${name} ends it and names what the sandbox refused it`,
+        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and keeps running${givenUp}. To see why: sandbox-run logs ${name}; sandbox-run stop ${name} ends it and names what the sandbox refused it`,
       );
       return NOT_READY;
     }

@@ -60,6 +60,7 @@ export class Service {
   readonly #over = new AbortController();
   readonly #lifetime: NodeJS.Timeout | undefined;
   #state: ServiceState = 'starting';
+  #patterns: readonly LinePattern[] = [];
   #job: BackgroundJob | undefined;
   #startedAt = Date.now();
   #restarts = 0;
@@ -89,6 +90,11 @@ export class Service {
    */
   get ready(): Promise<void> {
     return this.#ready.promise;
+  }
+
+  /** Whether its last start can no longer become ready by a line, as matching its pattern took too long. */
+  get isPatternGivenUp(): boolean {
+    return this.#patterns.some(({ isGivenUp }) => isGivenUp);
   }
 
   /** When it was started last: milliseconds since 1970. */
@@ -192,6 +198,7 @@ export class Service {
     const reader = () =>
       line === undefined ? undefined : { decoder: createDecoder(true), pattern: new LinePattern(line) };
     const readers = { stdout: reader(), stderr: reader() };
+    this.#patterns = Object.values(readers).flatMap((one) => one?.pattern ?? []);
     const job = this.#sandbox.start(command, {
       ...run,
       background: true,
