@@ -287,8 +287,8 @@ Napi::Value ControlGroups(const Napi::CallbackInfo& info) {
   if (!theirs->Read(process.c_str()) || !ours->Read("self"))
     return Throw(info.Env(), "/proc/PID/cgroup");
   if (theirs->text() != ours->text()) {
-    theirs->LeaveOutIdleGroups();
-    ours->LeaveOutIdleGroups();
+    theirs->OmitGroupsWithoutSettings();
+    ours->OmitGroupsWithoutSettings();
   }
   Napi::Array result = Napi::Array::New(info.Env(), 2);
   uint32_t at = 0;

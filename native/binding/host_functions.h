@@ -60,8 +60,8 @@ Napi::Value PeerCredentials(const Napi::CallbackInfo& info);
 // close-on-exec; undefined: nothing has come yet; null: something else came, or nothing will.
 Napi::Value ReceiveCall(const Napi::CallbackInfo& info);
 
-// controlGroups(pid): [of that process, of this one], as in sys/control_group.h, each character a
-// byte. Where both are in the same group, none is left out.
+// controlGroups(pid): the texts of sys/control_group.h for [that process, this one]; one character
+// stands for one byte. If both are in the same group, these are the texts of /proc/PID/cgroup.
 Napi::Value ControlGroups(const Napi::CallbackInfo& info);
 
 // terminalSize(fd): [columns, rows]; undefined: it is no terminal, or none that knows.

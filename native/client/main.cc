@@ -148,11 +148,11 @@ void AddLimits(Digest* digest) {
 void AddControlGroup(Digest* digest) {
   ControlGroup own;
   if (!own.Read("self")) return;
-  own.LeaveOutIdleGroups();
+  own.OmitGroupsWithoutSettings();
   digest->Add(own.text().data(), own.text().size());
 }
 
-// Where a program is that is started by its name, as Node says it of itself; else the name.
+// The path of a program that is started by its name, as Node reports its own; else the name.
 void AddProgram(Digest* digest, const char* name) {
   char found[PATH_MAX];
   if (strchr(name, '/') != nullptr) {

@@ -28,14 +28,15 @@ namespace sandbox_run {
 namespace {
 
 constexpr int kStartPatienceMs = 5000;
-// It answers at once, or has been stopped from outside.
+// A relay answers kFinish at once, unless somebody has suspended it.
 constexpr int kFinishPatienceMs = 200;
-// Most relays have nothing left to hand on.
+// Most relays have no bytes left to carry and end at once; for others a thread waits.
 constexpr int kEndPatienceMs = 20;
 constexpr int kTriesOfAnyPort = 32;
 constexpr uint32_t kTriesOfNextPort = 1000;
 constexpr int kHighestPort = 65535;
-// Above the relay's own descriptors.
+// Descriptors for the relay are first copied to numbers from here on, so that moving them to 0, 1,
+// … in the child overwrites none of them.
 constexpr int kAboveRelays = 16;
 
 std::vector<Address> AddressesOf(const PublicationWish& wish) {
@@ -43,7 +44,7 @@ std::vector<Address> AddressesOf(const PublicationWish& wish) {
   return {LoopbackAddress(0, 0, 1), kLoopbackV6};
 }
 
-// 0, or the errno.
+// Listens at an address. `port` 0 becomes the port that the kernel chose. Returns 0 or the errno.
 int ListenAt(const Address& address, uint16_t& port, UniqueFd& into) {
   Endpoint endpoint;
   endpoint.address = address;
@@ -52,7 +53,7 @@ int ListenAt(const Address& address, uint16_t& port, UniqueFd& into) {
   into.reset(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!into.valid()) return errno;
   const int on = 1;
-  // What is left of earlier connections does not keep the port.
+  // Without this, earlier connections in TIME_WAIT would make the port seem taken.
   setsockopt(into.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (family == AF_INET6) setsockopt(into.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
   SocketAddress bound = SocketAddressOf(endpoint, family);
@@ -70,8 +71,8 @@ struct Listeners {
   uint16_t port = 0;
 };
 
-// At all of the addresses, or none: 0, or the errno. Of those that nobody named, one that this
-// machine does not have is left out.
+// Listens at all of the addresses. Returns 0 or the errno of the first failure. An address that
+// this host does not have is skipped, except the first: without IPv6, ::1 is one.
 int ListenAtAll(const std::vector<Address>& addresses, uint16_t port, Listeners& into) {
   for (int tries = 1;; ++tries) {
     into = Listeners();
@@ -89,12 +90,12 @@ int ListenAtAll(const std::vector<Address>& addresses, uint16_t port, Listeners&
       into.sockets.push_back(std::move(socket));
       into.addresses.push_back(address);
     }
-    // One that was free at the first address need not be so at the next.
+    // A port that the kernel chose at the first address may be taken at the next: try another one.
     if (error != EADDRINUSE || port != 0 || tries == kTriesOfAnyPort) return error;
   }
 }
 
-// 0, or the errno.
+// Makes a Unix socket and listens at it. Returns 0 or the errno.
 int ListenAtPath(const std::string& path, Listeners& into, MadeSocket& made) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return EINVAL;
@@ -105,7 +106,8 @@ int ListenAtPath(const std::string& path, Listeners& into, MadeSocket& made) {
   const SocketAddress address =
       AddressOfPath(("/proc/self/fd/" + std::to_string(in) + "/" + name).c_str());
   struct stat found;
-  // What a launcher left that was killed: nobody listens there.
+  // A launcher that was killed leaves its socket: replace it if it is the user's and nobody
+  // listens.
   if (fstatat(in, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) {
     if (!S_ISSOCK(found.st_mode) || found.st_uid != geteuid() || IsBound(address))
       return EADDRINUSE;
@@ -118,7 +120,7 @@ int ListenAtPath(const std::string& path, Listeners& into, MadeSocket& made) {
   made.directory = std::move(directory.value());
   made.name = name;
   made.inode = found.st_ino;
-  // Nobody can connect before it listens.
+  // The mode may be set after bind(), because nobody can connect before listen().
   if (fchmodat(in, name.c_str(), S_IRUSR | S_IWUSR, 0) != 0) return errno;
   if (listen(socket.get(), SOMAXCONN) != 0) return errno;
   into.sockets.push_back(std::move(socket));
@@ -150,7 +152,7 @@ void* ReapOne(void* pid) {
   return nullptr;
 }
 
-// Takes it away once it has ended.
+// Reaps a relay: at once if it ends soon, else in a thread of its own.
 void ReapLater(pid_t pid, int pidfd) {
   if (IsReadable(pidfd, kEndPatienceMs) ||
       StartDetached(ReapOne, reinterpret_cast<void*>(static_cast<intptr_t>(pid))) != 0) {
@@ -182,7 +184,8 @@ Result<HeldPublication> Publications::Hold(const std::shared_ptr<Machine>& machi
   for (Publication& one : all_) {
     if (one.machine != machine || !(one.wish == wish) ||
         one.holds.front().target.is_outside != target.is_outside ||
-        // Its relay was ended from outside, which its commands are still to be told.
+        // The relay was killed from outside. The entry stays until its holders learn that from
+        // Release(); a new holder gets a new relay.
         IsReadable(one.pidfd.get(), 0)) {
       continue;
     }
@@ -255,13 +258,13 @@ Status Publications::Start(Publication& publication, std::vector<UniqueFd> liste
   for (const UniqueFd& listener : listeners) given.push_back(listener.get());
   const bool is_outside = publication.holds.front().target.is_outside;
   const int network = is_outside ? -1 : publication.machine->network_fd();
-  // Entering a network namespace takes the capabilities of its user namespace.
+  // To enter a network namespace the relay needs the capabilities of the owning user namespace.
   const int user = network < 0 ? -1 : publication.machine->user_fd();
   begin.has_user = user >= 0;
   begin.has_network = network >= 0;
   if (user >= 0) given.push_back(user);
   if (network >= 0) given.push_back(network);
-  // Before the relay can look for them.
+  // Queued before the relay starts, so that its first reads find both orders.
   if (!Send(publication.channel.get(), begin) || !TellTargets(publication))
     return Failure{kPublishRelay, errno, ""};
 
@@ -298,7 +301,7 @@ bool Publications::TellTargets(const Publication& publication) {
   RelayOrder order;
   order.kind = RelayOrder::kTargets;
   order.port = publication.wish.inner;
-  // The last command to come has the first turn.
+  // The target of the newest command is tried first.
   for (auto share = publication.holds.rbegin(); share != publication.holds.rend(); ++share) {
     for (const Address& target : share->target.addresses) {
       const auto end = order.targets.begin() + order.count;
@@ -315,7 +318,8 @@ bool Publications::End(Publication& publication) {
   finish.kind = RelayOrder::kFinish;
   const bool was_there = Send(publication.channel.get(), finish) &&
                          Answers(publication.channel.get(), kRelayFinished, kFinishPatienceMs);
-  // By its descriptor: another process may have its number, if an embedder waits for every child.
+  // By pidfd: if the embedding program reaps all children, another process may have this PID by
+  // now.
   if (!was_there) RawSyscall(abi::kSysPidfdSendSignal, publication.pidfd.get(), SIGKILL, 0, 0);
   ReapLater(publication.pid, publication.pidfd.get());
   return was_there;

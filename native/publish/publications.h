@@ -17,31 +17,33 @@
 
 namespace sandbox_run {
 
-// Where the server of a published port is.
+// Where the relay connects to for a published port.
 struct PublicationTarget {
   std::vector<Address> addresses;  // those of the sandbox's loopback interface
-  bool is_outside = false;         // they are the host's, whatever namespace the machine has
+  // The addresses are in the host's network namespace, even if the machine has its own.
+  bool is_outside = false;
 };
 
-// A port of this machine that leads to one of a sandbox.
+// What to publish: a port of this host, or a Unix socket, that leads to a port of a sandbox.
 struct PublicationWish {
-  // Where it listens; empty: at 127.0.0.1 and, where there is IPv6, at ::1.
+  // The addresses to listen at; empty: 127.0.0.1 and, where there is IPv6, ::1.
   std::vector<Address> addresses;
-  uint16_t port = 0;     // 0: any that is free
-  bool or_free = false;  // if it is taken, the next one that is free
-  uint16_t inner = 0;    // where the server listens in the sandbox
-  // The canonical path of a Unix socket, in place of addresses and a port; empty: there is none.
+  uint16_t port = 0;     // 0: any free port
+  bool or_free = false;  // if the port is taken, use the next free one
+  uint16_t inner = 0;    // the port of the server in the sandbox
+  // The canonical path of a Unix socket, instead of addresses and a port; empty: no Unix socket.
   std::string socket;
   bool operator==(const PublicationWish&) const = default;
 };
 
+// A published port as one caller of Publications::Hold() has it.
 struct HeldPublication {
-  uint32_t id = 0;  // of this hold
+  uint32_t id = 0;  // for Publications::Release()
   uint16_t port = 0;
   std::vector<Address> addresses;
 };
 
-// A Unix socket that is made at a path, and goes with this.
+// A Unix socket at a path; the destructor removes the path if it still leads to this socket.
 struct MadeSocket {
   UniqueFd directory;
   std::string name;
@@ -56,27 +58,29 @@ struct MadeSocket {
 // ::1
 inline constexpr Address kLoopbackV6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
-// Stage of a failure: the port or the path is taken (EADDRINUSE), or there is no such address.
+// Stage of a failure: listening failed, for example because the port or path is taken (EADDRINUSE)
+// or this host does not have the address.
 inline constexpr char kPublishBind[] = "publish.bind";
 // Stage of a failure: the relay did not start.
 inline constexpr char kPublishRelay[] = "publish.relay";
 
-// The ports that the sandboxes of this process have outside, each with a relay of its own
-// (relay_main.cc). Those who share a machine and want the same port share it. Thread-safe; a relay
-// ends with the thread that held its port first, as the kernel sees a parent's death so
-// (PR_SET_PDEATHSIG).
+// The ports that this process publishes for its sandboxes, each with its own relay process
+// (relay_main.cc). Sandboxes that share a machine and want the same port share the relay.
+// Thread-safe. A relay ends with the thread that held its port first, because to the kernel
+// (PR_SET_PDEATHSIG) that thread is the parent.
 class Publications {
  public:
   static Publications& OfProcess();
 
-  // Listens before it returns, until the last hold is released. `machine`: of the command.
-  // `target`: of the command.
+  // Publishes a port for a command on `machine`, whose server is at `target`. The port listens when
+  // this returns, until the last hold on it is released.
   Result<HeldPublication> Hold(const std::shared_ptr<Machine>& machine, const PublicationWish& wish,
                                PublicationTarget target);
-  // The port is free when it returns, if this was the last hold. False: the relay had ended before.
+  // Gives a hold back. If it was the last one, the port is free when this returns. Returns false if
+  // the relay had ended before.
   bool Release(uint32_t id);
 
-  // The first port from `from` on that is free at all of the addresses; 0: none was found.
+  // The first port from `from` on that is free at all of the addresses; 0 if none is.
   static uint16_t FreePort(const std::vector<Address>& addresses, uint32_t from);
 
  private:
@@ -98,7 +102,7 @@ class Publications {
   static bool TellTargets(const Publication& publication);
   static bool End(Publication& publication);
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   uint32_t last_id_ = 0;
   std::list<Publication> all_;
 };

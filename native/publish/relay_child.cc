@@ -8,7 +8,8 @@
 #include "core/child.h"
 #include "sys/raw_syscall.h"
 
-// Shares memory with the launcher, as child.cc does, and keeps the same rules.
+// This code runs in a child that shares the launcher's memory (CLONE_VM), like child.cc, and
+// follows the same rules: no allocation, raw system calls only.
 
 namespace sandbox_run {
 namespace {
@@ -27,7 +28,7 @@ int RunRelay(void* argument) {
   auto* plan = static_cast<RelayPlan*>(argument);
   long result = ResetSignalHandlers();
   if (result < 0) return Fail(plan, result);
-  // Not of the launcher's terminal and group: Ctrl-C is not its business.
+  // In a session of its own the relay does not get the SIGINT of Ctrl-C in the launcher's terminal.
   result = RawSyscall(SYS_setsid);
   if (result < 0) return Fail(plan, result);
   RawSyscall(SYS_chdir, Arg("/"));
@@ -36,7 +37,7 @@ int RunRelay(void* argument) {
     result = RawSyscall(SYS_dup3, plan->fds[fd], fd, 0);
     if (result < 0) return Fail(plan, result);
   }
-  // The program itself is closed by execve.
+  // Close-on-exec: execve itself closes the executable's descriptor.
   result = RawSyscall(SYS_dup3, plan->program, count, O_CLOEXEC);
   if (result < 0) return Fail(plan, result);
   result = CloseFrom(count + 1, Closing::kNow);

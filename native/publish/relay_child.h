@@ -5,17 +5,18 @@
 
 namespace sandbox_run {
 
-// What the child needs that becomes a relay. Plain data: it shares the launcher's memory.
+// The input of the child process that becomes a relay. Plain data, because the child shares the
+// launcher's memory.
 struct RelayPlan {
-  int program = -1;  // the relay's
-  // Its descriptors from 0 on, each above those.
+  int program = -1;  // descriptor of the relay's executable
+  // The relay gets these as descriptors 0, 1, …; here all their numbers are higher than that.
   const int* fds = nullptr;
   size_t fd_count = 0;
-  int error = 0;  // why it could not be executed
+  int error = 0;  // result: the errno of a failure
 };
 
-// Executes the relay's program, with these descriptors and nothing else of the launcher's. Only
-// returns after a failure, which it leaves in the plan.
+// Runs in the child: executes the relay with these descriptors and nothing else of the launcher's.
+// `plan` is a RelayPlan. Returns only after a failure, with `error` set.
 int RunRelay(void* plan);
 
 }  // namespace sandbox_run

@@ -1,7 +1,7 @@
 // The program `sandbox-run-relay`: carries connections to a published port into a sandbox. It
-// listens by sockets that the launcher made outside, lives in the network namespace of the sandbox
-// where that has one of its own, and connects to the server in there. It connects to nothing else,
-// and takes no orders but from the launcher: a command that talks with it is a server that answers.
+// listens on sockets that the launcher made outside, runs in the sandbox's network namespace (if it
+// has one) and connects to the server there. It connects to nothing else and takes orders only from
+// the launcher. A sandboxed command can only accept its connections: it cannot use them to get out.
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -37,16 +37,17 @@ namespace {
 
 constexpr int kChannel = 0;
 constexpr int kFirstListener = 1;
-// At a time; others wait until the kernel's queue is full.
+// Connections at a time. Others wait in the kernel's listen queue.
 constexpr size_t kMostConnections = 1024;
-// Of one: its two sockets, and two pipes while its readers are slow.
+// Descriptors of one connection: two sockets, and two pipes while its readers are slow.
 constexpr size_t kDescriptorsOfOne = 6;
 constexpr size_t kOtherDescriptors = 16;
 constexpr int kMostEvents = 64;
 constexpr int64_t kLongestFinishMs = 1000;
 constexpr int kShortageMs = 100;
 
-// What woke the program: the channel, a listening socket, or a socket of a connection.
+// Data of an epoll event: whether it is about the channel, a listening socket, or a socket of a
+// connection. The generation tells events of an earlier connection in the same slot apart.
 constexpr uint64_t kOfChannel = 0;
 constexpr uint64_t kOfListener = 1;
 constexpr uint64_t kOfConnection = 2;
@@ -54,7 +55,7 @@ constexpr uint64_t DataOf(uint32_t generation, size_t slot, bool is_inner) {
   return uint64_t{generation} << 32 | (slot << 3) | (is_inner ? 4 : 0) | kOfConnection;
 }
 
-// The calls that are made once all is set up, with those that libc makes of its own accord.
+// The system calls that the relay makes after its setup, including those that libc makes by itself.
 constexpr int kCalls[] = {
     SYS_read,
     SYS_write,
@@ -89,7 +90,7 @@ constexpr int kCalls[] = {
     SYS_epoll_wait,
 #endif
 #ifdef SANDBOX_RUN_SANITIZED
-    // What the run-time libraries of sanitizers call, in builds for the C++ tests alone.
+    // Calls of the sanitizers' run-time libraries, in builds for the C++ tests only.
     SYS_getpid,
     SYS_gettid,
     SYS_futex,
@@ -127,7 +128,7 @@ bool DropCapabilities() {
   return syscall(SYS_capset, &header, none) == 0;
 }
 
-// How many connections there may be.
+// How many connections the limit of open files allows, after raising it to the hard limit.
 size_t Room() {
   rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1;
@@ -149,20 +150,21 @@ void SendAtOnce(int socket) {
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-// A peer that is gone without a word would keep its place for ever: where the port is reached by
-// other machines, the server cannot find that out, as its own peer is the relay.
+// Without keep-alive a client on another machine that disappears would keep its slot for ever. The
+// server cannot detect that, because its own peer is the relay.
 void FindLostPeer(int socket) {
   const int on = 1;
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-// Its peer is told that the connection is broken, and not that it has ended.
+// Makes close() send a reset, so that the peer sees a broken connection and not a regular end.
 void ResetAtClose(int socket) {
   const linger at_once = {1, 0};
   setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
-// A connection to a port of the range from which the kernel takes ports may be one to itself.
+// Whether a socket is connected to itself. TCP allows that if the kernel happens to choose the
+// target port, in the ephemeral range, as the local port.
 bool IsToItself(int socket) {
   sockaddr_storage own = {}, peer = {};
   socklen_t own_length = sizeof(own), peer_length = sizeof(peer);
@@ -171,10 +173,10 @@ bool IsToItself(int socket) {
          own_length == peer_length && memcmp(&own, &peer, own_length) == 0;
 }
 
-// Through which what is short goes: that takes fewer calls than a pipe, and less time.
+// For short messages: copying them takes fewer calls, and less time, than splicing through a pipe.
 char buffer[32 * 1024];
 constexpr int kPipeBytes = 256 * 1024;
-// Then others have their turn.
+// Steps of one connection before the others have their turn.
 constexpr int kMostSteps = 16;
 constexpr size_t kMostIdlePipes = 4;
 
@@ -182,9 +184,9 @@ struct Pipe {
   UniqueFd in, out;
 };
 
-// Pipes that connections use in turn: an empty one goes on to the next, and only a direction whose
-// reader is slow keeps one. The kernel limits the pages in pipes of all programs of a user
-// (pipe(7)).
+// A pool of empty pipes. A connection borrows one for a long transfer; only a direction whose
+// reader is slow keeps one for longer. Pipes are scarce: the kernel limits the pages in all pipes
+// of a user (pipe(7)).
 class Pipes {
  public:
   bool Take(Pipe& into) {
@@ -198,7 +200,7 @@ class Pipes {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
     into.out.reset(ends[0]);
     into.in.reset(ends[1]);
-    // It works with less, where the user has as many pages in pipes as there may be.
+    // May fail where the user has reached the limit of pages in pipes: a smaller pipe works, too.
     [[maybe_unused]] const int size = fcntl(into.in.get(), F_SETPIPE_SZ, kPipeBytes);
     return true;
   }
@@ -211,17 +213,18 @@ class Pipes {
   std::vector<Pipe> idle_;
 };
 
-// One direction of a connection. What is long goes from socket to socket inside the kernel. A
-// reader that is slow holds up its writer, and nobody else.
+// One direction of a connection. Long transfers are spliced from socket to socket inside the
+// kernel. A slow reader holds up only its own writer.
 class Direction {
  public:
   enum class Moved {
-    kAll,     // as far as it goes for now
-    kSome,    // there may be more at once
-    kBroken,  // one of the two is
+    kAll,     // everything that can be moved for now
+    kSome,    // there may be more to move at once
+    kBroken,  // one of the two sockets has failed
   };
-  // Of sockets that never wait. At the end of `from`, `to` is told that nothing more comes.
-  // `has_ended`: the kernel says that `from` has, behind what there still is to read.
+  // Moves bytes between two non-blocking sockets. At the end of `from` it shuts `to` down for
+  // writing. `has_ended`: the kernel has reported the end of `from`, although there may still be
+  // bytes to read before it.
   Moved Move(int from, int to, bool has_ended, Pipes& pipes) {
     for (int step = 0; step < kMostSteps; ++step) {
       ssize_t moved = 0;
@@ -234,7 +237,7 @@ class Direction {
       } else if (ended_) {
         over_ = true;
         pipes.GiveBack(pipe_);
-        // ENOTCONN: it has been reset, which its other direction tells.
+        // ENOTCONN: `to` was reset. The other direction reports that.
         return shutdown(to, SHUT_WR) != 0 && errno != ENOTCONN ? Moved::kBroken : Moved::kAll;
       } else if (is_long_ && pipes.Take(pipe_)) {
         moved = splice(from, nullptr, pipe_.in.get(), nullptr, kPipeBytes, kSplice);
@@ -255,7 +258,7 @@ class Direction {
         if (put < got) {
           rest_.assign(buffer + put, buffer + got);
         } else if (got > 0 && got < sizeof(buffer) && !has_ended) {
-          // There was no more, and when more comes the kernel says so.
+          // A short read: `from` is empty, and epoll reports when more comes.
           return Moved::kAll;
         }
         is_long_ = got == sizeof(buffer);
@@ -271,8 +274,8 @@ class Direction {
  private:
   static constexpr unsigned kSplice = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
 
-  std::vector<char> rest_;  // of what is short
-  Pipe pipe_;               // while there is something in it
+  std::vector<char> rest_;  // the rest of a short message that `to` did not take yet
+  Pipe pipe_;               // borrowed while it has content
   size_t in_pipe_ = 0;
   bool is_long_ = false, ended_ = false, over_ = false;
 };
@@ -281,9 +284,10 @@ struct Connection {
   uint32_t generation = 0;
   UniqueFd outer, inner;
   Direction inward, outward;
-  bool outer_ended = false, inner_ended = false;  // behind what there may be to read
+  // The kernel has reported the end of that side; there may still be bytes to read before it.
+  bool outer_ended = false, inner_ended = false;
   bool connected = false;
-  size_t tried = 0;  // targets
+  size_t tried = 0;  // how many targets were tried
 };
 
 class PortRelay {
@@ -314,7 +318,7 @@ class PortRelay {
         }
       }
       if (std::exchange(accepts_, false)) Accept();
-      // Also while the connections that there are keep it busy.
+      // Checked in every turn, so that busy connections do not delay it.
       if (IsShort() && NowMs() >= listen_again_ms_) Listen();
     }
   }
@@ -327,11 +331,11 @@ class PortRelay {
     return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   }
 
-  // Again after a while, if memory is short.
+  // Watches the listening sockets. If memory is short, the loop tries again after kShortageMs.
   bool Listen() {
     listens_ = true;
     for (const UniqueFd& listener : listeners_) {
-      // Some may have been watched when the next one could not be.
+      // EEXIST: an earlier attempt failed halfway, and this socket is watched already.
       if (Watch(listener.get(), kOfListener, EPOLLIN) || errno == EEXIST) continue;
       listens_ = false;
       listen_again_ms_ = NowMs() + kShortageMs;
@@ -343,7 +347,7 @@ class PortRelay {
     return until_ms_ != 0 && (free_.size() == connections_.size() || NowMs() >= until_ms_);
   }
 
-  // There is room, and no descriptor for what would come.
+  // It does not listen although slots are free: descriptors or memory were short.
   bool IsShort() const { return !listens_ && !listeners_.empty() && !free_.empty(); }
 
   int TimeLeft() const {
@@ -356,7 +360,7 @@ class PortRelay {
     RelayOrder order;
     const ssize_t size = recv(kChannel, &order, sizeof(order), MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    // The launcher has ended.
+    // End of the channel: the launcher has ended or has closed it.
     if (size != static_cast<ssize_t>(sizeof(order))) _exit(0);
     if (order.kind == RelayOrder::kTargets) {
       port_ = order.port;
@@ -365,7 +369,8 @@ class PortRelay {
     } else if (order.kind == RelayOrder::kFinish) {
       listeners_.clear();
       epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, kChannel, nullptr);
-      // What the command sent last is still handed on, also if the launcher ends right away.
+      // Bytes that the command has sent last are still carried, even if the launcher ends right
+      // now.
       until_ms_ = NowMs() + kLongestFinishMs;
       prctl(PR_SET_PDEATHSIG, 0);
       send(kChannel, &kRelayFinished, 1, MSG_NOSIGNAL);
@@ -377,14 +382,14 @@ class PortRelay {
       while (!free_.empty()) {
         UniqueFd outer(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!outer.valid() && errno == EAGAIN) break;
-        // No descriptor is left for it: it waits as if all places were taken.
+        // No descriptor or memory is left: the client waits, as it does when all slots are taken.
         if (!outer.valid() &&
             (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
           return StopListening();
         }
         if (!outer.valid() && errno == ECONNABORTED) continue;
-        // What was wrong with this one, such as the network that it came by: the next is waited
-        // for.
+        // Other errors concern this connection alone, such as a network error that accept() passes
+        // on (accept(2)): go on with the next event.
         if (!outer.valid()) break;
         const size_t slot = free_.back();
         free_.pop_back();
@@ -405,7 +410,8 @@ class PortRelay {
     listen_again_ms_ = NowMs() + kShortageMs;
   }
 
-  // To the next target that takes the connection.
+  // Connects to the first of the targets not tried yet that accepts; drops the connection if none
+  // does.
   void Connect(size_t slot) {
     Connection& connection = connections_[slot];
     while (connection.tried < targets_.size()) {
@@ -421,13 +427,14 @@ class PortRelay {
       if (result != 0 && errno != EINPROGRESS) continue;
       const uint64_t data = DataOf(connection.generation, slot, true);
       if (!Watch(connection.inner.get(), data, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) continue;
-      // On a loopback interface it is there by now, or refused.
+      // On a loopback interface connect() has succeeded or failed by now; no event is needed.
       if (Settle(slot)) return;
     }
     Drop(slot, true);
   }
 
-  // False: the connection inside has failed.
+  // Starts carrying if the inner socket is connected. Returns false if connecting has failed; true
+  // also while it is not decided yet.
   bool Settle(size_t slot) {
     Connection& connection = connections_[slot];
     int error = 0;
@@ -462,7 +469,7 @@ class PortRelay {
     const bool is_inner = (data & 4) != 0;
     if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0)
       (is_inner ? connection.inner_ended : connection.outer_ended) = true;
-    // What can be read of one side and written to the other; all, if nobody says.
+    // Which directions the event allows to move; both, if there is no event (0).
     constexpr uint32_t kReads = EPOLLIN | EPOLLRDHUP | EPOLLHUP;
     const auto is_due = [&](const Direction& direction, bool from_inner) {
       if (direction.is_over()) return false;
@@ -508,21 +515,21 @@ class PortRelay {
   std::vector<Connection> connections_;
   std::vector<size_t> free_;
   Pipes pipes_;
-  std::vector<uint64_t> unfinished_;  // have more to do at once
-  int64_t until_ms_ = 0;              // 0: it was not told to finish
-  int64_t listen_again_ms_ = 0;       // while it does not listen
+  std::vector<uint64_t> unfinished_;  // connections with more to move at once, as epoll data
+  int64_t until_ms_ = 0;              // when to exit at the latest; 0: not told to finish
+  int64_t listen_again_ms_ = 0;       // when to try again, while it does not listen
 };
 
 int Main() {
-  // Nobody looks into it who is not root.
+  // Only root can inspect the process (ptrace, /proc/PID/mem, descriptors).
   if (prctl(PR_SET_DUMPABLE, 0) != 0) return 1;
-  // Before Linux 6.14 a program that is executed by a descriptor is called as that is: "3".
+  // Before Linux 6.14 a program executed by descriptor is named after its number, such as "3".
   prctl(PR_SET_NAME, "sandbox-run-relay");
   signal(SIGPIPE, SIG_IGN);
   RelayOrder order;
   if (recv(kChannel, &order, sizeof(order), 0) != static_cast<ssize_t>(sizeof(order)) ||
       order.kind != RelayOrder::kBegin) {
-    return 127;  // not started by us
+    return 127;  // not started by the launcher
   }
   int next = kFirstListener + order.listeners;
   for (const auto& [has, type] :

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -16,15 +17,15 @@
 namespace sandbox_run {
 namespace {
 
-// Elsewhere, or hidden: nothing is left out.
+// Where the hierarchy is mounted. If it is elsewhere or hidden, no group is omitted.
 constexpr const char* kMounted = "/sys/fs/cgroup";
-// The kernel's PROC_CGROUP_INIT_INO. In any other namespace a path begins at a group that need not
-// be the one which is mounted.
+// The initial cgroup namespace (the kernel's PROC_CGROUP_INIT_INO). In any other namespace paths
+// start at a group that need not be the one mounted at kMounted.
 constexpr std::string_view kFirstNamespace = "cgroup:[4026531835]";
 constexpr std::string_view kV2 = "0::";
 
-// A file by which a group holds its processes or gives them something, with what stands in it where
-// nothing was set ("Control Group v2" of the kernel's documentation).
+// A file that restricts or favours the processes of a group, and its content by default ("Control
+// Group v2" in the kernel's documentation).
 struct Setting {
   std::string_view file;
   std::string_view unset;
@@ -39,7 +40,7 @@ constexpr Setting kSettings[] = {
     {"cpu.max.burst", "0"},
     {"cpu.uclamp.max", "max"},
     {"cpu.uclamp.min", "0.00"},
-    // With the default a group shares with its neighbours: nothing is capped.
+    // At the default a group competes equally with its siblings, and nothing is capped.
     {"cpu.weight", "100"},
     {"cpuset.cpus", ""},
     {"cpuset.cpus.exclusive", ""},
@@ -60,22 +61,22 @@ constexpr Setting kSettings[] = {
     {"memory.zswap.max", "max"},
     {"memory.zswap.writeback", "1"},
 };
-constexpr std::string_view kMostProcesses = "pids.max";
+constexpr std::string_view kProcessLimit = "pids.max";
 constexpr std::string_view kMembers = "cgroup.procs";
-// Files that hold nothing: by them processes are moved and ended. The controllers that a group
-// hands down are seen by the files that the groups beneath have then.
-constexpr std::string_view kHoldNothing[] = {
+// Writable files that restrict nothing: they move or end processes. cgroup.subtree_control only
+// enables controllers in child groups, which then have the files of these controllers.
+constexpr std::string_view kRestrictNothing[] = {
     kMembers,         "cgroup.kill",     "cgroup.subtree_control",
-    "cgroup.threads", "cpu.weight.nice",  // cpu.weight as another number
+    "cgroup.threads", "cpu.weight.nice",  // cpu.weight in another unit
     "memory.reclaim",
 };
-// How the names of files end that count and tell, as the kernel names them.
-constexpr std::string_view kTell[] = {".controllers", ".current", ".effective",
-                                      ".events",      ".local",   ".peak",
-                                      ".pressure",    ".stat",    "_stat"};
+// The kernel's suffixes for files that only report.
+constexpr std::string_view kReports[] = {".controllers", ".current", ".effective",
+                                         ".events",      ".local",   ".peak",
+                                         ".pressure",    ".stat",    "_stat"};
 
-// What of a file of a group is looked at; a longer one is none that is unset. Without the line's
-// end.
+// The beginning of a file, without the final newline. Defaults are short: longer content than fits
+// is not a default.
 struct Content {
   char bytes[64];
   ssize_t size;
@@ -89,74 +90,78 @@ struct Content {
   std::string_view text() const { return {bytes, static_cast<size_t>(size)}; }
 };
 
-// What the groups that are left out allow of processes, the innermost first.
-struct MostProcesses {
+// The process limits of the omitted groups, as lines, the innermost group first.
+struct ProcessLimits {
   char lines[256];
   size_t size = 0;
 
-  // False: there is no room for more.
+  // Returns false if there is no room left.
   bool Add(std::string_view value) {
-    const int added = snprintf(lines + size, sizeof lines - size, "%s %.*s\n",
-                               kMostProcesses.data(), static_cast<int>(value.size()), value.data());
+    const int added = snprintf(lines + size, sizeof lines - size, "%s %.*s\n", kProcessLimit.data(),
+                               static_cast<int>(value.size()), value.data());
     if (added < 0 || static_cast<size_t>(added) >= sizeof lines - size) return false;
     size += static_cast<size_t>(added);
     return true;
   }
 };
 
-enum class Say { kNothing, kSomething, kUnknown };
+// Whether a file or group restricts its processes.
+enum class Restricts { kNo, kYes, kUnknown };
 
-bool HoldsNothing(std::string_view file) {
-  for (const std::string_view end : kTell)
+bool RestrictsNothing(std::string_view file) {
+  for (const std::string_view end : kReports)
     if (file.ends_with(end)) return true;
-  for (const std::string_view one : kHoldNothing)
+  for (const std::string_view one : kRestrictNothing)
     if (file == one) return true;
   return false;
 }
 
-// What one file says. One that is not known and can be written may be a limit of a newer kernel or
-// of a controller that desktops do not use (hugetlb, rdma, misc, dmem).
-Say SayOf(int group, const char* file, MostProcesses* most) {
+// Whether one file restricts. An unknown file that can be written may be a limit of a newer kernel
+// or of a controller that desktops do not use (hugetlb, rdma, misc, dmem), so it counts as one. A
+// process limit does not count: it is added to `limits`.
+Restricts RestrictsByFile(int group, const char* file, ProcessLimits* limits) {
   const std::string_view name = file;
-  if (name == kMostProcesses) {
+  if (name == kProcessLimit) {
     const Content content(group, file);
-    if (!content.known() || content.text().empty()) return Say::kUnknown;
-    return content.text() == "max" || most->Add(content.text()) ? Say::kNothing : Say::kUnknown;
+    if (!content.known() || content.text().empty()) return Restricts::kUnknown;
+    return content.text() == "max" || limits->Add(content.text()) ? Restricts::kNo
+                                                                  : Restricts::kUnknown;
   }
   for (const Setting& setting : kSettings) {
     if (setting.file != name) continue;
     const Content content(group, file);
-    if (!content.known()) return Say::kUnknown;
-    return content.text() == setting.unset ? Say::kNothing : Say::kSomething;
+    if (!content.known()) return Restricts::kUnknown;
+    return content.text() == setting.unset ? Restricts::kNo : Restricts::kYes;
   }
-  if (HoldsNothing(name)) return Say::kNothing;
+  if (RestrictsNothing(name)) return Restricts::kNo;
   struct stat info;
-  if (fstatat(group, file, &info, AT_SYMLINK_NOFOLLOW) != 0) return Say::kUnknown;
-  return (info.st_mode & 0222) == 0 ? Say::kNothing : Say::kSomething;
+  if (fstatat(group, file, &info, AT_SYMLINK_NOFOLLOW) != 0) return Restricts::kUnknown;
+  return (info.st_mode & 0222) == 0 ? Restricts::kNo : Restricts::kYes;
 }
 
-// The kernel's own record: musl and glibc have different names for the call.
+// The record of the system call, which is made directly: musl and glibc have different wrappers.
 struct Entry {
-  ino64_t inode;
-  off64_t next;
+  uint64_t inode;
+  int64_t next;
   unsigned short size;
   unsigned char type;
   char name[];
 };
 
-// What a group sets, from the files that it has: those of controllers that are on.
-Say SayOf(int group, MostProcesses* most) {
+// Whether any file of a group restricts. A group has the files of the controllers that are enabled
+// for it.
+Restricts RestrictsByFiles(int group, ProcessLimits* limits) {
   alignas(Entry) char entries[4096];
   for (;;) {
     const long size = syscall(SYS_getdents64, group, entries, sizeof entries);
-    if (size < 0) return Say::kUnknown;
-    if (size == 0) return Say::kNothing;
+    if (size < 0) return Restricts::kUnknown;
+    if (size == 0) return Restricts::kNo;
     for (long at = 0; at < size;) {
       const auto* entry = reinterpret_cast<const Entry*>(entries + at);
       at += entry->size;
       if (entry->type == DT_DIR) continue;
-      const Say say = SayOf(group, entry->name, most);
-      if (say != Say::kNothing) return say;
+      const Restricts restricts = RestrictsByFile(group, entry->name, limits);
+      if (restricts != Restricts::kNo) return restricts;
     }
   }
 }
@@ -165,24 +170,26 @@ UniqueFd OpenDirectory(int from, const char* path) {
   return UniqueFd(openat(from, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
+// Whether the user owns the list of members, and so may move processes into the group.
 bool MayMoveInto(int group, uid_t user) {
   struct stat info;
   return fstatat(group, kMembers.data(), &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_uid == user;
 }
 
-// Whether this process sees all groups at their places.
+// Whether this process is in the initial cgroup namespace, where paths start at the root.
 bool IsInFirstNamespace() {
   char target[64];
   const ssize_t size = readlink("/proc/self/ns/cgroup", target, sizeof target);
   return size > 0 && std::string_view(target, static_cast<size_t>(size)) == kFirstNamespace;
 }
 
-// The path of the only line there is; empty: there are others, of v1, or the group is gone.
+// The path, if the text has just one line, that of v2. Empty: there are v1 hierarchies, or the
+// group was removed.
 std::string_view OnlyPath(std::string_view membership) {
   constexpr std::string_view kGone = " (deleted)";
   if (!membership.starts_with(kV2) || membership.find('\n') != membership.size() - 1) return {};
   const std::string_view path = membership.substr(kV2.size(), membership.size() - kV2.size() - 1);
-  // Above the root of a namespace.
+  // A path with ".." leads out of the cgroup namespace of this process.
   if (path.find("/..") != path.npos || path.ends_with(kGone)) return {};
   return path;
 }
@@ -206,21 +213,22 @@ bool ControlGroup::Read(const char* process) {
 
 void ControlGroup::Set(std::string_view text) { size_ = text.copy(text_, sizeof text_); }
 
-void ControlGroup::LeaveOutIdleGroups() {
+void ControlGroup::OmitGroupsWithoutSettings() {
   const uid_t user = geteuid();
-  if (user != 0 && IsInFirstNamespace()) LeaveOutIdleGroups(kMounted, user);
+  if (user != 0 && IsInFirstNamespace()) OmitGroupsWithoutSettings(kMounted, user);
 }
 
-// A group is left out only if its list of members and that of the group around it belong to the
-// user. The user may then move processes from the one to the other ("Control Group v2", "Delegation
-// Containment"), so the group holds nobody to more than what its files say. A group of somebody
-// else may hold its processes by what no file shows: BPF programs for devices and addresses
-// (DevicePolicy= and IPAddressDeny= of systemd), rules of a firewall. So may a group of root's own.
-void ControlGroup::LeaveOutIdleGroups(const char* root, uid_t user) {
+// A group is omitted only if its list of members and that of its parent belong to the user. The
+// user may then move processes from one to the other ("Control Group v2", "Delegation
+// Containment"), so nothing but the files of the group can restrict its processes. A group of
+// another user may also be subject to restrictions that no file shows: BPF programs for devices and
+// addresses (DevicePolicy= and IPAddressDeny= of systemd), firewall rules. The same holds for
+// root's groups.
+void ControlGroup::OmitGroupsWithoutSettings(const char* root, uid_t user) {
   const std::string_view path = OnlyPath(text());
   if (path.size() < 2) return;
   const UniqueFd top = OpenDirectory(AT_FDCWD, root);
-  // All groups have it but the root of the hierarchy.
+  // Every group except the root of the hierarchy has this file: `root` must be that root.
   if (!top.valid() || faccessat(top.get(), "cgroup.type", F_OK, 0) == 0 || errno != ENOENT) return;
 
   size_t length = size_ - 1;
@@ -228,28 +236,28 @@ void ControlGroup::LeaveOutIdleGroups(const char* root, uid_t user) {
   UniqueFd group = OpenDirectory(top.get(), path.data() + 1);
   text_[length] = '\n';
   if (!group.valid()) return;
-  MostProcesses most;
+  ProcessLimits limits;
   for (;;) {
     const size_t slash = text().rfind('/', length - 1);
-    // The root belongs to nobody's user.
+    // The path has one component left: its parent is the root, which belongs to no ordinary user.
     if (slash == kV2.size()) break;
     UniqueFd above = OpenDirectory(group.get(), "..");
     if (!above.valid()) return;
     if (!MayMoveInto(group.get(), user) || !MayMoveInto(above.get(), user)) break;
-    const size_t before = most.size;
-    const Say say = SayOf(group.get(), &most);
-    if (say == Say::kUnknown) return;
-    if (say == Say::kSomething) {
-      most.size = before;
+    const size_t before = limits.size;
+    const Restricts restricts = RestrictsByFiles(group.get(), &limits);
+    if (restricts == Restricts::kUnknown) return;
+    if (restricts == Restricts::kYes) {
+      limits.size = before;
       break;
     }
     length = slash;
     group = std::move(above);
   }
-  if (length + 1 + most.size > sizeof text_) return;
+  if (length + 1 + limits.size > sizeof text_) return;
   text_[length] = '\n';
-  memcpy(text_ + length + 1, most.lines, most.size);
-  size_ = length + 1 + most.size;
+  memcpy(text_ + length + 1, limits.lines, limits.size);
+  size_ = length + 1 + limits.size;
 }
 
 }  // namespace sandbox_run

@@ -8,34 +8,35 @@
 
 namespace sandbox_run {
 
-// What a command would be held by through the control group of the process that starts it
-// (cgroups(7)), as text: two processes have the same one only if that is the same for both.
+// The restrictions that a command inherits from the control group (cgroups(7)) of the process that
+// starts it, as text. If the texts of two processes are equal, so are the restrictions.
 //
-// It begins as the text of /proc/PID/cgroup, which only processes in the same group have in common.
-// On a desktop each tab of a terminal has a group. So groups that hold nothing are left out of the
-// path, from the last one up to the nearest group that sets something, or that is not the user's
-// own. The number of processes that such a group may have is noted instead: systemd sets it for
-// each scope and service, and sets the same one for all.
+// Read() gives the text of /proc/PID/cgroup, which is equal only for processes in the same group.
+// That is too strict: on a desktop each tab of a terminal has its own group.
+// OmitGroupsWithoutSettings() therefore omits groups that restrict nothing at the end of the
+// path, up to the nearest group that sets something or does not belong to the user. The limits on
+// the number of processes in omitted groups are appended, because systemd sets one, always the
+// same, for each scope and service. Example:
 //   0::/user.slice/user-1000.slice/user@1000.service
 //   pids.max 4915
 class ControlGroup {
  public:
-  // `process`: its id, or "self". False: it is gone, or cannot be looked at.
+  // `process`: its ID, or "self". Returns false if the process is gone or cannot be inspected.
   bool Read(const char* process);
 
-  // Leaves out groups that hold nothing. The text stays as it was read for root, in a namespace of
-  // control groups, under cgroup v1, and if anything of it cannot be read. The process that it was
-  // read from has the user and the namespaces of this one.
-  void LeaveOutIdleGroups();
+  // Omits groups that restrict nothing. Changes nothing for root, in a cgroup namespace, under
+  // cgroup v1, or if anything of the hierarchy cannot be read. The process given to Read() must
+  // have the same user and namespaces as this one.
+  void OmitGroupsWithoutSettings();
 
-  // The same for any text, with the groups as they lie beneath `root` for `user`.
+  // For tests: the same for a given text, with the groups beneath `root` and their owner `user`.
   void Set(std::string_view text);
-  void LeaveOutIdleGroups(const char* root, uid_t user);
+  void OmitGroupsWithoutSettings(const char* root, uid_t user);
 
   std::string_view text() const { return {text_, size_}; }
 
  private:
-  // Fourteen lines, each with a path of the longest there are.
+  // Room for fourteen lines (one for each v1 controller), each with the longest possible path.
   char text_[64 * 1024];
   size_t size_ = 0;
 };

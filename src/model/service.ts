@@ -12,7 +12,7 @@ const ServicePort = z.strictObject({
 /** What a service of a workspace does now. */
 export const ServiceInfo = z
   .strictObject({
-    name: text.describe('of what an agent runs the number of its process'),
+    name: text.describe('the name; of a background command of an agent its process ID'),
     workspace: text,
     command: text,
     state: z
@@ -23,10 +23,10 @@ export const ServiceInfo = z
     ports: z.array(ServicePort),
     restarts: count,
     session: maybe(text).describe(
-      'the session of an agent that runs it in the background; missing: it is a service of the user',
+      'the session of the agent that runs it in the background; missing: it is a service',
     ),
     end: maybe(text).describe('how it ended; missing: it has not'),
     supervisor: count.describe('the process that has it'),
   })
-  .describe('a service, or what an agent runs in the background');
+  .describe('a service, or a background command of an agent');
 export type ServiceInfo = Value<typeof ServiceInfo>;

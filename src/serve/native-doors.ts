@@ -10,8 +10,8 @@ declare module '../confine/native/contract.ts' {
      */
     receiveCall(fd: number): readonly [number, number, number, number] | undefined | null;
     /**
-     * What commands would be held by through the control group of another process, and of this one: texts to be compared, of
-     * lines, in which each character is a byte (native/sys/control_group.h). Throws if that process is gone.
+     * The restrictions that commands would inherit from the control group of another process, and from that of this one. Each is text
+     * of several lines to be compared (native/sys/control_group.h); one character stands for one byte. Throws if that process is gone.
      */
     controlGroups(pid: number): readonly [theirs: string, ours: string];
     /** [columns, rows] of a terminal; `undefined`: it is none, or does not know. */

@@ -500,7 +500,7 @@ const TOLD: Readonly<Record<Kind, Told | ToldOf>> = {
       'Ended: "sleep 30"',
       'Rule: timed-out',
       'Reason: "it ran longer than its time limit and was ended after 1.0 s"',
-      'Next: start a server or watcher in the background, work in smaller steps, or tell the user that it needs more time. What it did before is not undone.',
+      'Next: if it is a server or watcher, start it in the background; otherwise work in smaller steps, or tell the user that it needs more time. What it did until then is not undone.',
       NOTE,
     ],
   },

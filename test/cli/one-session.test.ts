@@ -293,7 +293,7 @@ describe('what runs in the background', () => {
       const commands = async () => (await services(place)).map(({ command }) => command).sort();
       await eventually(async () => expect(await commands()).toEqual([mine, other]), 60_000);
       expect(JSON.parse(await endOf('over'))).toEqual({
-        systemMessage: 'sandbox-run: with this session ended "sleep 5501"',
+        systemMessage: 'sandbox-run: ended with this session: "sleep 5501"',
       });
       await running;
       expect(await commands()).toEqual([other]);
@@ -336,7 +336,7 @@ describe('what runs in the background', () => {
           expect(reached.stderr.split('\n').at(-1)).toMatch(LINE);
         }
         expect(JSON.parse(await endOf('cleared-3'))).toEqual({
-          systemMessage: 'sandbox-run: with this session ended "python3 -m http.server 8123"',
+          systemMessage: 'sandbox-run: ended with this session: "python3 -m http.server 8123"',
         });
         await server;
       } finally {
@@ -395,7 +395,7 @@ describe('what runs in the background', () => {
       for (const which of ['logs', 'restart']) {
         const refused = await sr(place, [which, name]);
         expectOneLine(refused.stderr);
-        expect(refused.stderr).toContain(`sandbox-run stop ${name} ends it`);
+        expect(refused.stderr).toContain(`it can only be ended here (sandbox-run stop ${name})`);
       }
       // From any place: the number means one process.
       expect(await sr(place, ['stop', name], { cwd: '/' })).toEqual({

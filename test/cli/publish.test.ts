@@ -119,7 +119,7 @@ describe('--publish', () => {
       return report.controls.find(({ id }: { readonly id: string }) => id === 'network').reason;
     };
     const ways = 'programs of this machine (also those of other users) to port 5173 (network.publish)';
-    const onHost = 'while no command listens there, what another program of this host has at that port';
+    const onHost = 'while no command listens there, another program of this host that listens at that port';
     const listed = await rowOf('--net', '@own');
     expect(listed).toContain(ways);
     expect(listed).toContain(onHost);

@@ -42,7 +42,7 @@ describe('a service', () => {
     const again = await up('web');
     expect(again.exitCode).toBe(125);
     expectOneLine(again.stderr);
-    expect(again.stderr).toContain('web runs, with a command that it was given: sandbox-run restart web');
+    expect(again.stderr).toContain('web runs with the command that up was given: sandbox-run restart web');
     expect(await sr(place, ['stop', 'web'])).toEqual({ exitCode: 0, stdout: 'web has ended\n', stderr: '' });
     expect(await services(place)).toEqual([]);
     expect(recordsOf(place)).toBeUndefined();
@@ -197,7 +197,7 @@ describe('a service', () => {
     if (!HOST.namespaces) return;
     const began = await up('web', '--publish', '0:5173', '--', 'sleep', long(20));
     expect(began.stdout).toMatch(
-      /^web runs; 127\.0\.0\.1:\d+ leads to its port 5173, where it does not listen yet \(process \d+\)\n$/,
+      /^web runs; 127\.0\.0\.1:\d+ leads to its port 5173, where nothing listens yet \(process \d+\)\n$/,
     );
   });
 
@@ -261,7 +261,7 @@ describe('a service', () => {
     expect(both.map(({ exitCode }) => exitCode).sort()).toEqual([0, 125]);
     const refused = both.find(({ exitCode }) => exitCode === 125);
     expectOneLine(refused?.stderr ?? '');
-    expect(refused?.stderr).toContain('web is there already');
+    expect(refused?.stderr).toContain('a service of that name exists in');
     expect(processesWith(long(6))).toHaveLength(1);
   });
 
@@ -282,7 +282,7 @@ describe('a service', () => {
     await eventually(async () =>
       expect(await services(place)).toMatchObject([
         { name: 'web' },
-        { name: 'short', state: 'ended', end: 'stopped: its time was over' },
+        { name: 'short', state: 'ended', end: 'stopped after the time of --for' },
       ]),
     );
     expect(processesWith(long(8))).toEqual([]);
@@ -399,7 +399,7 @@ describe('a service that was refused something', () => {
     const words = ['--net', 'example.org', '--ready', '5173', '--ready-timeout', '1', '--', 'python3', '-c'];
     const late = await up('web', ...words, looked);
     expect(late).toMatchObject({ exitCode: 124, stdout: '' });
-    expect(late.stderr).toContain('web is not ready after 1 s and goes on: ');
+    expect(late.stderr).toContain('web is not ready after 1 s and keeps running. ');
     await eventually(async () => expect((await sr(place, ['logs', 'web'])).stdout).toBe('refused\n'));
     const stopped = await sr(place, ['stop', 'web']);
     expect(stopped).toMatchObject({ exitCode: 0, stdout: 'web has ended\n' });
@@ -454,10 +454,10 @@ describe('services of a project', () => {
       if (stderr !== '') expectOneLine(stderr);
       return stderr;
     };
-    expect(await asBefore('web')).toContain(': sandbox-run stop web, then up web\n');
-    expect(await asBefore('job')).toContain('is not trusted any more');
+    expect(await asBefore('web')).toContain(': sandbox-run stop web, then sandbox-run up web\n');
+    expect(await asBefore('job')).toContain('is no longer trusted');
     expect(await onTerminal([process.execPath, CLI, 'trust'], steps)).toMatchObject({ status: 0 });
-    expect(await asBefore('web')).toContain('says something else now');
+    expect(await asBefore('web')).toContain('its policy file has changed');
     expect(await asBefore('job')).toBe('');
     writeFileSync(file, readFileSync(file, 'utf8').replace('from elsewhere', 'from nowhere'));
     await sr(place, ['stop', '--all']);

@@ -59,16 +59,18 @@ describe.runIf(canTell)('a caller in another control group (needs namespaces)', 
     const user = ['--user', '--map-user=1000', '--map-group=1000', '--mount', '--keep-caps'];
     const mounter = spawn('unshare', [...user, '/bin/sh'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const answers = createInterface(mounter.stdout)[Symbol.asyncIterator]();
-    const mount = async (from: string, to: string) => {
-      mounter.stdin.write(`mount --bind '${from}' '${to}' && echo mounted\n`);
+    const mount = async (words: string) => {
+      mounter.stdin.write(`mount ${words} && echo mounted\n`);
       expect((await answers.next()).value).toBe('mounted');
     };
-    await mount(groups, '/sys/fs/cgroup');
+    await mount(`--bind '${groups}' /sys/fs/cgroup`);
+    // The user of this number outside has directories of his own there.
+    await mount('-t tmpfs own /dev/shm');
     const enter = ['-U', '-m', '--preserve-credentials', '-t', String(mounter.pid)];
     const put = async (pid: number, group: string) => {
       const file = join(groups, `of-${pid}`);
       writeFileSync(file, `0::${group}\n`);
-      await mount(file, `/proc/${pid}/cgroup`);
+      await mount(`--bind '${file}' /proc/${pid}/cgroup`);
     };
     return {
       put,

@@ -55,6 +55,25 @@ export const programOf = (pid: number | undefined) => readlinkSync(`/proc/${pid}
 /** Where a server listens. */
 export const pathOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[3] ?? '';
 
+/**
+ * Settles when a process has nothing to do but wait: each of its threads sleeps at the same time. One that waits for a
+ * processor, or for a disk, does not sleep.
+ */
+export async function idle(pid: number): Promise<void> {
+  // How often a thread has run, before its state: one that is the same twice has slept all the time in between.
+  const looks = () =>
+    readdirSync(`/proc/${pid}/task`).map((thread) => {
+      const read = (file: string) => readFileSync(`/proc/${pid}/task/${thread}/${file}`, 'utf8');
+      const runs = read('schedstat').split(' ')[2];
+      return { thread, runs, state: read('stat').replace(/^.*\) /s, '')[0] };
+    });
+  await eventually(() => {
+    const before = looks();
+    expect(before.filter(({ state }) => state !== 'S')).toEqual([]);
+    expect(looks()).toEqual(before);
+  });
+}
+
 interface CallOptions {
   readonly input?: string;
   readonly cwd?: string;

@@ -26,6 +26,7 @@ import {
   CLIENT,
   call,
   endServersOf,
+  idle,
   makeWarmPlace,
   pathOf,
   programOf,
@@ -43,15 +44,6 @@ beforeAll(async () => {
   server = await warmUp(place);
 }, patience(60_000));
 afterAll(() => place.dispose());
-
-/** Settles when a process takes no processor time any more. */
-async function idle(pid: number): Promise<void> {
-  const times = () => readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0];
-  for (let was = ''; was !== times(); ) {
-    was = times() ?? '';
-    await new Promise((done) => setTimeout(done, 20));
-  }
-}
 
 const HOOK = ['hook', 'claude-code', '--mode', 'rewrite'];
 const toolCall = (command: string) =>
@@ -535,7 +527,7 @@ describe('a call that is handed over to a warm server', () => {
         await eventually(() => expect(statSync(policy).ctimeMs).toBeLessThan(Date.now() - 200));
         const answer = await call(place, HOOK, { input: toolCall('printenv SAID') });
         const { command } = JSON.parse(answer.stdout).hookSpecificOutput.updatedInput;
-        // It has looked at what the run will need.
+        // It has looked at what the run will need: it does so as soon as it has answered.
         await idle(server);
         // As long as before, and the same file.
         say(word);

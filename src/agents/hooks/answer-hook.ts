@@ -12,7 +12,7 @@ export const MAX_INPUT_BYTES = 8 * 1024 * 1024;
 /**
  * What an agent's hook is answered: text for standard output, the same for the same input and state. Whatever fails before a
  * command is a no, and where something was seen that cannot be remembered the agent must stop.
- * `onEvent` may return what the agent's user is told of the end of a session.
+ * `onEvent` may return a text for the agent's user, which is shown only if the event is the end of a session.
  * @throws {SandboxError} `usage.invalid` for the input of an agent that would not understand the answer.
  */
 export async function answerHook(

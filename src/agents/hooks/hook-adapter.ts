@@ -103,7 +103,7 @@ export interface SessionStart {
 export interface SessionEnd {
   readonly kind: 'session-end';
   readonly session: string;
-  /** The program goes on with another session, as after `/clear`, and so does what it runs in the background. */
+  /** The agent keeps running with another session, as after `/clear`, and so do its background commands. */
   readonly agentGoesOn: boolean;
 }
 
@@ -120,9 +120,9 @@ export type HookEvent = BeforeCommand | AfterCommand | AfterLook | SessionStart 
  */
 export type HookAnswer =
   | { readonly verdict: 'none' }
-  /** To the beginning of a session. `text`: for a model. */
+  /** The answer to the start of a session. `text` is for the model. */
   | { readonly verdict: 'tell'; readonly text: string }
-  /** To the end of a session. `text`: for a person. */
+  /** The answer to the end of a session. `text` is for the user. */
   | { readonly verdict: 'inform'; readonly text: string }
   | {
       readonly verdict: 'allow' | 'ask';

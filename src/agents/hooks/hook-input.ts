@@ -12,7 +12,7 @@ interface Kinds {
   readonly boolean: boolean;
 }
 
-/** Why a session of Claude Code or Gemini CLI ends while its program goes on with another one. */
+/** Reasons in `SessionEnd` of Claude Code and Gemini CLI after which the agent keeps running with another session. */
 const GOES_ON: ReadonlySet<unknown> = new Set(['clear', 'resume']);
 
 /** Whether a value is a JSON object. */
@@ -63,7 +63,7 @@ export class HookInput {
     return command;
   }
 
-  /** The beginning or the end of a session; each agent gives the same words as a reason. */
+  /** Decodes the start or the end of a session: all agents with these events have the same fields. */
   sessionEvent(input: Fields, isStart: boolean): SessionStart | SessionEnd {
     const session = this.text(input, 'session_id');
     if (isStart) return { kind: 'session-start', session };

@@ -38,7 +38,7 @@ export async function hook(args: readonly string[]): Promise<number> {
       const { session } = event;
       if (event.kind === 'session-end') noteEnd(server.path, event);
       if (event.kind === 'session-start') forgetEnds(server.path, [session]);
-      // One that has ended has no use for a server, however late its last hooks come.
+      // Late hooks of a session that has ended must not start a server for it.
       if (notedEnds(server.path).some((ended) => ended.session === session)) server = undefined;
       else rehearsed = { args, session, cwd: currentDirectory() };
       return undefined;

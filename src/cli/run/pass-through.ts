@@ -111,7 +111,7 @@ interface EndOptions {
   readonly isAsked?: boolean;
   /** Where it ran, if not here: there is the policy that would let more through, and what waits. */
   readonly elsewhere?: string;
-  /** It was said that it does not reach services at localhost. An option for the localhost of this machine would not lead to them. */
+  /** A message has said that the command does not reach services at localhost. Then no option for the host's localhost is proposed. */
   readonly isUnreached?: boolean;
 }
 
@@ -144,7 +144,7 @@ export function printEnd(
     say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
 }
 
-/** Says what a command in the background was refused, and what would allow it. `isWell`: it served its purpose before it ended. */
+/** Prints what the sandbox refused a service, and what would allow it. `isWell`: the service was ready, so refusals that did no harm are left out. */
 export function printRefusals(result: ExecutionResult, isWell: boolean): void {
   const isSaid = result.status === 'denied';
   const denials = isSaid ? (result.denials ?? []) : toldDenials(isWell ? { ...result, ok: true } : result);
@@ -155,7 +155,7 @@ interface NotesOptions {
   /** Whether to say how to allow more. */
   readonly advises: boolean;
   readonly say: (line: string) => void;
-  /** As of {@link EndOptions}. */
+  /** See {@link EndOptions.isUnreached}. */
   readonly isUnreached?: boolean;
 }
 

@@ -97,8 +97,8 @@ export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): San
 }
 
 /**
- * Runs the command of a command line in its sandbox, and returns the exit status. `background`: of the session of the model
- * that it is run for. `isUnreached`: it was said that it does not reach the services of its workspace.
+ * Runs the command of a command line in its sandbox, and returns the exit status. `background`: the background commands of the agent's
+ * session; `undefined`: it has none. `isUnreached`: a message has said that the command does not reach the services of its workspace.
  */
 export async function runIn(
   sandbox: OpenSandbox,
@@ -145,7 +145,7 @@ export async function runIn(
   let ended = () => {};
   const onStart = (started: StartedCommand) => {
     if (background !== undefined && wanted.live === true)
-      ended = beganBehind(background, wanted, sandbox.workspace, started);
+      ended = addToBackground(background, wanted, sandbox.workspace, started);
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
@@ -197,8 +197,8 @@ export async function runIn(
 
 const inWords = (command: Command) => (typeof command === 'string' ? command : command.join(' '));
 
-/** A command has begun that its agent does not wait for. Call the result when it has ended. */
-function beganBehind(
+/** Adds a command that its agent runs in the background. Returns a function to call when the command has ended. */
+function addToBackground(
   background: SessionBackground,
   { command, sandbox: { session } }: RunArguments,
   workspace: string,
@@ -209,24 +209,24 @@ function beganBehind(
     await result.catch(() => {});
   };
   const of = { command: inWords(command), session: String(session), workspace, since: Date.now() };
-  return background.began({ ...of, members, ports, stop });
+  return background.add({ ...of, members, ports, stop });
 }
 
-/** Whether a command was `kill PID` of something in the background, which then has ended and was said. */
+/** Ends background commands if `command` is a `kill PID` of them that the policy allows, and tells the model. Returns whether it did. */
 async function stopsInBackground(
   sandbox: OpenSandbox,
   { command, live, sandbox: { session } }: RunArguments,
   { cwd, taints }: Pick<RunOptions, 'cwd' | 'taints'>,
   background: SessionBackground,
 ): Promise<boolean> {
-  const meant = live === true ? undefined : await background.meantBy(inWords(command));
+  const meant = live === true ? undefined : await background.targetsOfKill(inWords(command));
   if (meant === undefined) return false;
   const { decision } = await sandbox.check(command, { cwd, taints });
-  // Whatever else is decided, or not, is left to the run.
+  // Questions and refusals are left to the ordinary run of the command.
   if (decision !== undefined && decision.verdict !== 'allow') return false;
   await Promise.all(meant.map((one) => one.stop()));
   const news = await background.news(String(session));
-  printNote(`${news ?? 'In the background: it had ended.'}\n`);
+  printNote(`${news ?? 'In the background: that command had ended already.'}\n`);
   return true;
 }
 

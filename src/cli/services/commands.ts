@@ -13,10 +13,10 @@ import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import {
+  ensureServer,
   handOver,
   listeningServers,
   type ServerAddress,
-  startedServer,
   takeServerAddress,
 } from '../warm/start.ts';
 import { tableOf } from './describe.ts';
@@ -26,11 +26,11 @@ import { isSupervised, readRecords, removeRecord, type ServiceRecord } from './r
 import { wordsFromFiles } from './services-of-files.ts';
 
 /*
- * What the commands about services do as processes of their own, where no supervisor took the call: they find the one that has
- * the service, start one, or ask the user, and hand the call over once more.
+ * The service commands as ordinary processes. They run here if no supervisor has accepted the call: this code finds the supervisor
+ * of the service, starts one, or asks the user, and then hands the call over again.
  */
 
-/** Time for a supervisor that ends to take its socket away. */
+/** Milliseconds in which a supervisor that is ending removes its socket. */
 const ENDING_MS = 100;
 
 /** `sandbox-run up`. */
@@ -40,39 +40,41 @@ export async function up(args: readonly string[]): Promise<number> {
   if (wish === undefined) return 0;
   refuseInside();
   if (!('command' in wish)) return upAll(await wordsFromFiles(wish));
-  if (server === undefined) return handedOver(['up', ...args], undefined);
+  if (server === undefined) return callSupervisor(['up', ...args], undefined);
   if (!server.isThere) {
-    await startedServer(server);
-    return handedOver(['up', ...args], server.path);
+    await ensureServer(server);
+    return callSupervisor(['up', ...args], server.path);
   }
   return startAfterQuestion(wish, args, server);
 }
 
-/** No command in a sandbox reaches a supervisor: it is told why, instead of that there is none. */
+/** A sandboxed command reaches no supervisor. Without this check its message would be that none runs, which may be wrong. */
 function refuseInside(): void {
   if (!isInsideOwnView()) return;
   throw new SandboxError(
     'service.unusable',
-    'services are not started, seen or stopped from inside a sandbox: their user does that on a terminal outside (sandbox-run ps)',
+    'services cannot be started, listed or stopped from inside a sandbox: the user does that in a terminal outside (sandbox-run ps)',
   );
 }
 
-/** One after the other: those that are ready already are of use to the next. */
+/** Starts services one after the other, because a later one may need an earlier one to be ready. */
 async function upAll(all: readonly (readonly string[])[]): Promise<number> {
   let status = 0;
   for (const words of all) {
-    const ended = await handedOver(['up', ...words], undefined);
+    const ended = await callSupervisor(['up', ...words], undefined);
     status ||= ended;
   }
   return status;
 }
 
-const handedOver = async (words: readonly string[], path: string | undefined) =>
+/** Hands a call over to the supervisor at `path`, with this process's streams, and returns the exit status. */
+const callSupervisor = async (words: readonly string[], path: string | undefined) =>
   (await handOver(words, { path, output: 'own' })).status;
 
 /**
- * The supervisor has not taken it: the user is asked on the terminal of this process, and the answer goes with the next call, or
- * what is wrong is said.
+ * For an `up` that the supervisor has not accepted: asks the user on the terminal of this process if the policy wants that, and hands
+ * the call over again with the answer.
+ * @throws {SandboxError} why the service was not started.
  */
 async function startAfterQuestion(
   wish: UpWish,
@@ -80,22 +82,23 @@ async function startAfterQuestion(
   server: ServerAddress,
 ): Promise<number> {
   const answer = await askedHere(wish);
-  // A supervisor whose last service ended just now ends, too: another one takes the call then.
+  // The supervisor may be ending because its last service has just ended: then a new one accepts the call.
   if (answer !== undefined || !server.wasAsked) {
     await pause(ENDING_MS);
-    await startedServer({ path: server.path, isThere: false });
+    await ensureServer({ path: server.path, isThere: false });
     const words = answer === undefined ? args : [wish.name, '--approved-as', answer, ...args.slice(1)];
-    return handedOver(['up', ...words], server.path);
+    return callSupervisor(['up', ...words], server.path);
   }
   throw new SandboxError(
     'service.unusable',
-    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again (one without services ends by itself within half an hour)`,
+    `${wish.name} was not started: the supervisor at ${visibleLine(server.path, 200)} did not accept it. A supervisor accepts only calls with its own control group, limits and rights, and none under plug-ins that it has already loaded: sandbox-run stop --all, then try again (a supervisor without services ends within half an hour)`,
   );
 }
 
 /**
- * The fingerprint of what the user approved now; `undefined`: it needs no answer here.
- * @throws {SandboxError} why the sandbox cannot be made; it was refused, or nobody answered.
+ * Asks the user on this terminal, if the policy wants that. Returns the fingerprint of the approved request; `undefined`: nothing was
+ * to be asked here.
+ * @throws {SandboxError} if the sandbox cannot be made, the user refused, or nobody answered.
  */
 async function askedHere({ command, sandbox: options, run, name }: UpWish): Promise<string | undefined> {
   using signals = new SignalForwarding();
@@ -112,7 +115,7 @@ async function askedHere({ command, sandbox: options, run, name }: UpWish): Prom
   throw new SandboxError('command.denied', `${name} was not started: its user did not approve it`);
 }
 
-/** `sandbox-run ps`: of all supervisors, and once what was lost. */
+/** `sandbox-run ps`: asks all supervisors, and reports each service that was lost once. */
 export async function ps(args: readonly string[]): Promise<number> {
   takeServerAddress();
   const choice = parseChoice('ps', args);
@@ -129,7 +132,7 @@ export async function ps(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** What runs, and where the server listens that has it: services, and what agents run in the background. */
+/** The services and the background commands of agents, each with the path of the socket at which its server listens. */
 async function askedAll(): Promise<readonly { readonly info: ServiceInfo; readonly path: string }[]> {
   const recorded = readRecords()
     .filter(isSupervised)
@@ -148,7 +151,7 @@ async function askedAll(): Promise<readonly { readonly info: ServiceInfo; readon
   return found;
 }
 
-/** Written by a server that is a program like this one, but may be of another version. */
+/** Checks what a server wrote: it may run another version of this program. */
 const isServiceInfo = (value: unknown): value is ServiceInfo =>
   isObject(value) &&
   [value.name, value.workspace, value.command, value.state].every((part) => typeof part === 'string') &&
@@ -156,13 +159,14 @@ const isServiceInfo = (value: unknown): value is ServiceInfo =>
   Array.isArray(value.ports);
 
 /** `sandbox-run logs`. */
-export const logs = (args: readonly string[]) => ofOneSupervisor('logs', args);
+export const logs = (args: readonly string[]) => callOwners('logs', args);
 /** `sandbox-run stop`. */
-export const stop = (args: readonly string[]) => ofOneSupervisor('stop', args);
+export const stop = (args: readonly string[]) => callOwners('stop', args);
 /** `sandbox-run restart`. */
-export const restart = (args: readonly string[]) => ofOneSupervisor('restart', args);
+export const restart = (args: readonly string[]) => callOwners('restart', args);
 
-async function ofOneSupervisor(
+/** Hands the call over to each supervisor that has one of the services which the command line names. */
+async function callOwners(
   which: Exclude<ServiceCommand, 'up' | 'ps'>,
   args: readonly string[],
 ): Promise<number> {
@@ -182,17 +186,17 @@ async function ofOneSupervisor(
   const [first] = lost;
   if (supervisors.size === 0 && first !== undefined)
     throw new SandboxError('service.unknown', lostInWords(first));
-  if (supervisors.size === 0) return ofAgent(which, choice, args);
+  if (supervisors.size === 0) return callAgentServer(which, choice, args);
   let status = 0;
   for (const supervisor of supervisors) {
-    const ended = await handedOver([which, '--here', ...args], join(stateDirectory(), supervisor));
+    const ended = await callSupervisor([which, '--here', ...args], join(stateDirectory(), supervisor));
     status ||= ended;
   }
   return status;
 }
 
-/** What an agent runs in the background has the number of its process for a name. */
-async function ofAgent(
+/** For a name that is a process ID: an agent may run it in the background. Only `stop` does something with such a command. */
+async function callAgentServer(
   which: ServiceCommand,
   choice: ServiceChoice,
   args: readonly string[],
@@ -202,17 +206,17 @@ async function ofAgent(
     ? (await askedAll()).find(({ info }) => isMeant(info))
     : undefined;
   if (found === undefined) throw noSuchService(choice);
-  if (which === 'stop') return handedOver([which, '--here', ...args], found.path);
+  if (which === 'stop') return callSupervisor([which, '--here', ...args], found.path);
   throw new SandboxError(
     'service.unusable',
-    `process ${choice.name} is a command that an agent runs in the background: its output goes to the agent, which starts it (sandbox-run stop ${choice.name} ends it)`,
+    `process ${choice.name} is not a service but a background command of an agent, which started it and gets its output: it can only be ended here (sandbox-run stop ${choice.name})`,
   );
 }
 
 const noAnswer = ({ name }: ServiceChoice) =>
   new SandboxError(
     'service.unusable',
-    `the supervisor of ${name ?? 'the services'} does not answer; it may be stopped or busy, or belong to another container (sandbox-run ps names its process)`,
+    `the supervisor of ${name ?? 'the services'} does not answer; it may be suspended or busy, or run in another container (sandbox-run ps shows its services)`,
   );
 
 function lostInfo({ name, workspace, at, pid }: ServiceRecord): ServiceInfo {
@@ -223,4 +227,4 @@ function lostInfo({ name, workspace, at, pid }: ServiceRecord): ServiceInfo {
 }
 
 const lostInWords = ({ name, workspace, pid }: ServiceRecord) =>
-  `${name} of ${visibleLine(workspace, 4096)} was lost: its supervisor, process ${pid}, ended without a word, and the service with it. Start it again as you did: sandbox-run up ${name}, with the options and the command that it had unless a policy file names it`;
+  `${name} of ${visibleLine(workspace, 4096)} was lost: its supervisor, process ${pid}, ended unexpectedly, and the service with it. To start it again: sandbox-run up ${name}, with its options and command unless a policy file names it`;

@@ -8,14 +8,14 @@ const HEADINGS = ['NAME', 'STATE', 'SINCE', 'PORTS', 'PID', 'RESTARTS', 'WORKSPA
 
 /** How a service ended, in a few words. */
 export function endInWords({ why, result, problem }: ServiceEnd): string {
-  const how = result === undefined ? (problem ?? 'it did not begin') : resultInWords(result);
+  const how = result === undefined ? (problem ?? 'it was not started') : resultInWords(result);
   switch (why) {
     case 'by-itself':
       return how;
     case 'stopped':
       return 'stopped';
     case 'lifetime':
-      return 'stopped: its time was over';
+      return 'stopped after the time of --for';
     case 'too-many-failures':
       return `${how}, too many times in a row`;
     default:
@@ -68,17 +68,17 @@ export function tableOf(services: readonly ServiceInfo[], now: number): string {
 }
 
 function stateInWords({ state, session, command, end }: ServiceInfo): string {
-  // Its name says nothing.
+  // The name of an agent's command is only a process ID, so the command takes the place of the state.
   if (session !== undefined) return `agent’s: ${visibleLine(command, LONGEST_COMMAND)}`;
   return end === undefined ? state : `${state}: ${visibleLine(end, LONGEST_COMMAND)}`;
 }
 
-/** What is told of a socket. */
+/** The fields of a socket that `ps` shows. */
 export const shownPort = ({ protocol, address, port, published }: JobPort) => ({
   ...{ protocol, address, port, published },
 });
 
-/** `3 min`. */
+/** A duration in milliseconds as text: `3 min`. */
 function agoInWords(milliseconds: number): string {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
   if (seconds < 120) return `${seconds} s`;

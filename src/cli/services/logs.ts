@@ -3,16 +3,16 @@ import { createDecoder, type OutputLog } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 
-/** Bytes that are handed on at a time. */
+/** Bytes that are written at a time. */
 const PIECE = 64 * 1024;
-/** Bytes that a reader may not have read yet before the next ones are kept from it. */
+/** Bytes that may wait for a slow reader; more are not written until it has read some. */
 const MOST_UNREAD = 1024 * 1024;
-/** How often it is looked whether a slow reader has read. */
+/** Milliseconds between two looks at whether a slow reader has read. */
 const SLOW_MS = 50;
 
 /**
- * Prints a log to the caller, and with `follow` what comes until it ends. Returns the signal that ended it, if one did. A
- * reader that is slower than the service loses what the log does not keep, which is said; nobody waits for it.
+ * Prints a log to the caller, and with `follow` further output until the service ends. Returns the signal that ended the printing, if
+ * one did. The service never waits for a slow reader: output that the log no longer keeps is skipped, with a note of how much.
  */
 export async function printLog(log: OutputLog, follow: boolean): Promise<NodeJS.Signals | undefined> {
   const { write, stdio, gone, unread } = caller();

@@ -14,7 +14,7 @@ import {
 } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 
-/** Words of the command line that a supervisor answers. */
+/** Subcommands that a supervisor answers. */
 export const SERVICE_COMMANDS = ['up', 'ps', 'logs', 'stop', 'restart'] as const;
 export type ServiceCommand = (typeof SERVICE_COMMANDS)[number];
 
@@ -23,19 +23,19 @@ export const isServiceCommand = (word: string): word is ServiceCommand =>
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
-/** @throws {SandboxError} `usage.invalid` for a name that no service has. */
+/** Returns the name. @throws {SandboxError} `usage.invalid` if no service can have it. */
 export function checkServiceName(name: string): string {
   if (NAME.test(name)) return name;
   throw new SandboxError(
     'usage.invalid',
-    `"${visibleLine(name, 40)}" cannot be the name of a service; it takes a to z, digits, "-" and "_", at most 32, and begins with a letter or a digit`,
+    `"${visibleLine(name, 40)}" cannot be the name of a service: a name has at most 32 characters of a to z, 0 to 9, "-" and "_", and begins with a letter or a digit`,
   );
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const LONGEST_MS = 24 * 86_400_000;
 
-/** `8h`, `30m`, `90s`, `2d`, in milliseconds. */
+/** Parses a duration such as `8h`, `30m`, `90s` or `2d` into milliseconds. */
 function parseDuration(text: string): number {
   const [, number = '', unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   const duration = Number(number) * (UNITS[unit] ?? 0);
@@ -50,9 +50,9 @@ const DEFAULT_READY_MS = 60_000;
 interface UpArguments extends SandboxArguments {
   readonly shell?: string;
   readonly approved?: boolean;
-  /** The fingerprint of the request that a person approved on the terminal of the call. */
+  /** The fingerprint of the request that the user has approved on the terminal of `up`. */
   readonly approvedAs?: string;
-  /** As {@link UpWish.ofFile}. */
+  /** See {@link UpWish.ofFile}. */
   readonly ofFile?: string;
   readonly taint?: readonly Taint[];
   readonly ready?: number;
@@ -63,7 +63,7 @@ interface UpArguments extends SandboxArguments {
   readonly quiet?: boolean;
 }
 
-/** What the command line of `sandbox-run up` asks for. */
+/** A command line of `sandbox-run up` that has a command. */
 export interface UpWish extends Omit<ServiceWish, 'run'> {
   readonly name: string;
   readonly sandbox: SandboxOptions;
@@ -71,26 +71,26 @@ export interface UpWish extends Omit<ServiceWish, 'run'> {
   readonly command: Command;
   readonly readyTimeoutMs: number;
   readonly quiet: boolean;
-  /** A digest of what a policy file said of it; `undefined`: it came from a command line. */
+  /** A digest of the service's definition in a policy file; `undefined`: the user gave the command on the command line. */
   readonly ofFile: string | undefined;
 }
 
-/** The same without a command: of services that files of policy name. */
+/** A command line of `sandbox-run up` without a command: for services that policy files name. */
 export interface FileWish {
   /** `undefined`: all of them. */
   readonly name: string | undefined;
   readonly sandbox: SandboxOptions;
-  /** The options, for each of them again. */
+  /** The options of the command line, which apply to each of the services. */
   readonly words: readonly string[];
 }
 
 const HELP_OF_UP = `
-A service goes on when the command line and its terminal have ended, until sandbox-run stop, --for, or the end of
-its supervisor: a process of yours that up starts, and that ends with its last service. It has the sandbox that
-sandbox-run with the same options gives a command, without a time limit. Services and commands of one workspace
-and policy reach each other at localhost.
+A service keeps running after up and its terminal have ended, until sandbox-run stop, --for, or the end of its
+supervisor: a process of yours that up starts, and that ends with its last service. A service has the sandbox
+that sandbox-run gives a command with the same options, without a time limit. Services and commands of one
+workspace and policy reach each other at localhost.
 
-Without a command, up starts the services of your policy file and of a trusted .sandbox-run.toml:
+Without a command, up starts the services that your policy file or a trusted .sandbox-run.toml names:
   [services.web]
   command = "npm run dev"
   ready = 5173
@@ -102,18 +102,22 @@ Examples:
   sandbox-run up
   sandbox-run logs -f web
 
-Exit status: 0 it runs, and is ready if you said when; 124 it is not ready yet, and goes on; 126 refused; the
-command’s if it ended before it was ready, or 1 if that is 0; 125 anything else failed.`;
+Exit status: 0 it runs, and is ready if --ready or --ready-line was given; 124 it is not ready in time, and keeps
+running; 126 refused; if it ended before it was ready, its own, or 1 if that is 0; 125 anything else failed.`;
 
 /**
- * The command line of `up`; `undefined` if help was printed.
+ * Parses the command line of `up`; `undefined` if help was printed.
  * @throws {SandboxError} `usage.invalid`.
  */
 export function parseUp(args: readonly string[]): UpWish | FileWish | undefined {
   const [first] = args;
   const name = first === undefined || first.startsWith('-') ? undefined : first;
   const rest = name === undefined ? args : args.slice(1);
-  const program = createProgram('sandbox-run up', 'Starts a service: a command that goes on.', HELP_OF_UP)
+  const program = createProgram(
+    'sandbox-run up',
+    'Starts a service: a command that keeps running.',
+    HELP_OF_UP,
+  )
     .usage(
       "NAME [options] -- COMMAND [ARG...]\n       sandbox-run up NAME [options] -c 'SHELL STRING'\n       sandbox-run up [NAME]",
     )
@@ -121,11 +125,11 @@ export function parseUp(args: readonly string[]): UpWish | FileWish | undefined 
     .passThroughOptions();
   addSandboxOptions(program)
     .option('-c, --shell <string>', 'run a shell string under bash')
-    .option('--ready <port>', 'it is ready when it listens at this TCP port', port)
-    .option('--ready-line <regex>', 'it is ready when a line of its output matches')
+    .option('--ready <port>', 'wait until it listens at this TCP port', port)
+    .option('--ready-line <regex>', 'wait until a line of its output matches')
     .option(
       '--ready-timeout <seconds>',
-      'how long to wait for that (default: 60); it goes on all the same',
+      'how long to wait until it is ready (default: 60); after that it keeps running',
       parseSeconds,
     )
     .addOption(
@@ -136,8 +140,8 @@ export function parseUp(args: readonly string[]): UpWish | FileWish | undefined 
     )
     .option('--for <time>', 'stop it after this time, such as 30m or 8h', parseDuration)
     .option('--approved', 'you looked at this command and approve it: run it even if the policy asks')
-    .addOption(new Option('--approved-as <fingerprint>', 'what its user approved just now').hideHelp())
-    .addOption(new Option('--of-file <digest>', 'what a policy file says of it').hideHelp())
+    .addOption(new Option('--approved-as <fingerprint>', 'the request that its user has approved').hideHelp())
+    .addOption(new Option('--of-file <digest>', 'its definition in a policy file').hideHelp())
     .option(...TAINTS_SEEN)
     .option('-q, --quiet', 'no remarks');
   const parsed = parseArguments(program, rest);
@@ -174,21 +178,21 @@ function readyOf({ ready, readyLine }: UpArguments): ServiceWish['ready'] {
   if (ready !== undefined && readyLine !== undefined)
     throw new SandboxError(
       'usage.invalid',
-      '--ready and --ready-line say the same in two ways; leave one out',
+      '--ready and --ready-line cannot be used together; leave one out',
     );
   if (ready !== undefined) return { port: ready };
   if (readyLine === undefined) return undefined;
   return { line: new LinePattern(readyLine).source };
 }
 
-/** What `ps`, `logs`, `stop` and `restart` are asked for. */
+/** The command line of `ps`, `logs`, `stop` or `restart`. */
 export interface ServiceChoice {
-  /** `undefined`: all of the workspace, or of the user. */
+  /** The name of the service; `undefined`: all services of the workspace (`stop --all`) or of the user (`ps`). */
   readonly name: string | undefined;
   readonly workspace: string | undefined;
   readonly follow: boolean;
   readonly json: boolean;
-  /** Internal: of the supervisor that is asked alone. */
+  /** Internal: ask only the supervisor that gets the call, no others. */
   readonly here: boolean;
 }
 
@@ -204,17 +208,17 @@ const HELP: Readonly<
   Record<Exclude<ServiceCommand, 'up'>, { readonly what: string; readonly after: string }>
 > = {
   ps: {
-    what: 'Shows the services of this user, and what agents run in the background.',
+    what: 'Lists your services, and the commands that agents run in the background.',
     after: `
-Also those that were lost because their supervisor was killed, once.
+Services that were lost because their supervisor was killed are listed once.
 
 Exit status: 0; 125 if anything failed.`,
   },
   logs: {
-    what: 'Prints what a service wrote: the last mebibyte of both streams.',
+    what: 'Prints the output of a service: the last mebibyte of both streams together.',
     after: `
-To a terminal it goes without escape sequences and control characters, to a pipe or a file as it is. The log of a
-service that ended by itself can be read for ten minutes.
+On a terminal, escape sequences and control characters are left out; a pipe or a file gets the bytes unchanged.
+The log of a service that ended by itself can be read for ten minutes.
 
 Examples:
   sandbox-run logs web
@@ -223,30 +227,30 @@ Examples:
 Exit status: 0; 125 if there is no such service or anything else failed.`,
   },
   stop: {
-    what: 'Ends a service, or what an agent runs in the background, with everything that it started: SIGTERM, then SIGKILL.',
+    what: 'Ends a service, or a background command of an agent, with everything that it started: SIGTERM, then SIGKILL.',
     after: `
 Examples:
   sandbox-run stop web
   sandbox-run stop --all
-  sandbox-run stop 1234       what an agent runs, by the name that ps shows
+  sandbox-run stop 1234       a command of an agent, by its name in ps
 
-Exit status: 0 it has ended; 125 if there is no such service or anything else failed.`,
+Exit status: 0 if it has ended; 125 if there is no such service or anything else failed.`,
   },
   restart: {
-    what: 'Ends what a service runs, and starts it again as it was.',
+    what: 'Ends a service and starts it again with the same command and options.',
     after: `
-It waits until the service is ready again, as up did. It has the command and the options that it had: if a policy
-file says something else by now, a line says so, and stop and up take that.
+Like up, it waits until the service is ready. If a policy file names the service and defines it differently by
+now, one line says so: stop and up use the new definition.
 
-Exit status: that of up; 125 if there is no such service.`,
+Exit status: as of up; 125 if there is no such service.`,
   },
 };
 
-/** The program of that name has many others. */
+/** All options of `sandbox-run ps`. Other words are probably meant for the program ps, which a message then names. */
 const OPTIONS_OF_PS = ['--json', '--here', '-h', '--help'];
 
 /**
- * The command line of another one; `undefined` if help was printed.
+ * Parses the command line of a service command other than `up`; `undefined` if help was printed.
  * @throws {SandboxError} `usage.invalid`.
  */
 export function parseChoice(
@@ -257,7 +261,7 @@ export function parseChoice(
   if (word !== undefined)
     throw new SandboxError(
       'usage.invalid',
-      `sandbox-run ps shows services and takes no "${visibleLine(word, 40)}"; sandbox-run -- ps runs the program`,
+      `sandbox-run ps lists services and does not take "${visibleLine(word, 40)}"; to run the program ps: sandbox-run -- ps`,
     );
   const { what, after } = HELP[which];
   const program = createProgram(`sandbox-run ${which}`, what, after);
@@ -283,7 +287,10 @@ export function parseChoice(
   } = parsed.opts<ChoiceArguments>();
   const [named, tooMany] = parsed.args;
   if (tooMany !== undefined)
-    throw new SandboxError('usage.invalid', `one name at a time; "${visibleLine(tooMany, 40)}" is left over`);
+    throw new SandboxError(
+      'usage.invalid',
+      `${which} takes one name at a time; "${visibleLine(tooMany, 40)}" is one too many`,
+    );
   if (which === 'stop' && (named === undefined) !== all)
     throw new SandboxError(
       'usage.invalid',

@@ -6,13 +6,16 @@ import { visibleLine } from '../../base/visible-text.ts';
 import { currentDirectory } from '../shared/caller.ts';
 import type { ServiceChoice } from './options.ts';
 
-/** What a service is called, and where. */
+/** The key of a service. */
 interface Named {
   readonly name: string;
   readonly workspace: string;
 }
 
-/** The services that are meant: of the workspace that was named, or of the nearest one around the current directory that has any. */
+/**
+ * The services that a command line means: those of the workspace that it names, else those of the nearest directory that has any,
+ * from the current directory up.
+ */
 export function chosen<T extends Named>(all: readonly T[], { name, workspace }: ServiceChoice): readonly T[] {
   const isMeant = (one: Named) => name === undefined || one.name === name;
   const real = (path: string) => orElse(() => realpathSync.native(path), path);
@@ -23,15 +26,15 @@ export function chosen<T extends Named>(all: readonly T[], { name, workspace }: 
   }
 }
 
-/** No service is meant. */
+/** The error for a command line that means no service. */
 export function noSuchService({ name, workspace }: ServiceChoice): SandboxError {
   const where = visibleLine(resolve(currentDirectory(), workspace ?? '.'), 4096);
   const what = name === undefined ? 'no service runs' : `no service ${name} runs`;
   return new SandboxError('service.unknown', `${what} in ${where} (sandbox-run ps shows those that do)`);
 }
 
-/** A workspace, and the directories around it up to the top of its repository; the workspace alone if it lies in none. */
-export function withinRepository(workspace: string): readonly string[] {
+/** A workspace and its parent directories up to the root of its Git repository; only the workspace if it is in none. */
+export function upToRepositoryRoot(workspace: string): readonly string[] {
   const around: string[] = [];
   for (let at = workspace; ; at = dirname(at)) {
     around.push(at);

@@ -22,8 +22,8 @@ import { stateDirectory } from '../../run/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 
 /**
- * What is on the disk about a service as long as its supervisor has it: where to ask about it, and what was lost if nobody
- * answers. Nothing is started, ended or allowed because of it.
+ * A file about a service that exists as long as its supervisor knows the service. It says where to ask about the service, and names a
+ * lost one if the supervisor is gone. It is not trusted: nothing is started, ended or allowed because of a record.
  */
 export interface ServiceRecord {
   readonly name: string;
@@ -31,34 +31,35 @@ export interface ServiceRecord {
   readonly workspace: string;
   /** The name of the supervisor's socket in the state directory. */
   readonly server: string;
-  /** The supervisor, and when the kernel started it: which start of the machine, and ticks since then. */
+  /** The process ID of the supervisor. */
   readonly pid: number;
+  /** When the kernel started the supervisor: the boot ID and clock ticks since the boot. Tells a later process with the same ID apart. */
   readonly started: string;
-  /** The machine and the namespace in which `pid` means something: a home directory may be shared by several. */
+  /** The host name and PID namespace in which `pid` is valid: several machines or containers may share a home directory. */
   readonly host: string;
-  /** ISO 8601. */
+  /** When the record was written: ISO 8601. */
   readonly at: string;
-  /** Its options that commands must have, too, to reach it. */
+  /** Those of the service's options that a command must share to reach it. */
   readonly options: SandboxOptions;
-  /** It has ended by itself, and its supervisor can still be asked about it. */
+  /** The service has ended by itself; its supervisor still answers questions about it. */
   readonly hasEnded: boolean;
 }
 
-/** Milliseconds after which a record that no process can be writing any more is damaged. */
+/** Milliseconds for which an unreadable record may still be in the making. An older one is damaged and removed. */
 const WRITTEN_MS = 10_000;
-/** Milliseconds after which records of another machine or container are forgotten. */
+/** Milliseconds after which records of another machine or container are removed. */
 const FOREIGN_MS = 30 * 86_400_000;
 
-/** The one place that the first lines of the program look for, too (`scripts/build.mjs`): it is there while services are. */
+/** The directory exists only while there are records: the program's first lines (`scripts/build.mjs`) look for it, too. */
 const servicesDirectory = () => join(stateDirectory(), 'services');
 
-/** A name has one record in each workspace. */
+/** Where the record of a service is: one file for each pair of workspace and name. */
 function recordPath({ workspace, name }: Pick<ServiceRecord, 'workspace' | 'name'>): string {
   const digest = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
   return join(servicesDirectory(), `${digest}-${name}.json`);
 }
 
-/** All records of this machine, by workspace and name. What is no record is taken away. */
+/** All records of this machine, sorted by workspace and name. Removes damaged records and old ones of other machines. */
 export function readRecords(): readonly ServiceRecord[] {
   const directory = servicesDirectory();
   return orElse(() => readdirSync(directory), [])
@@ -95,22 +96,22 @@ function isRecord(value: unknown): value is ServiceRecord {
 /** Whether the supervisor of a record is still the process that wrote it. */
 export const isSupervised = ({ pid, started }: ServiceRecord) => startOf(pid) === started;
 
-/** Whether its service runs, or is about to. */
+/** Whether the service of a record runs or is being started. */
 export const isRunning = (record: ServiceRecord) => !record.hasEnded && isSupervised(record);
 
-/** When the kernel started a process; `undefined`: there is none, or it has ended. See proc_pid_stat(5). */
+/** When the kernel started a process, as in `ServiceRecord.started`; `undefined`: it does not exist or has ended. See proc_pid_stat(5). */
 function startOf(pid: number): string | undefined {
   const read = (path: string) => orElse(() => readFileSync(path, 'latin1'), '');
   const stat = read(`/proc/${pid}/stat`);
-  // Behind the name, which may have blanks: the state first, and the time of the start as the 20th.
+  // Counted after the name, which may contain blanks: field 0 is the state, field 19 the start time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (stat === '' || fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return `${read('/proc/sys/kernel/random/boot_id').trim()} ${fields[19]}`;
 }
 
 /**
- * Notes that this process is about to start a service. `server`: the name of its socket. Returns what was there before, if it is in
- * the way: then nothing was written. A record of a service that has ended, or was lost, is replaced.
+ * Writes the record of a service that this process is about to start. If a record of a running service with that name exists, nothing
+ * is written and that record is returned. A record of a service that has ended or was lost is replaced.
  * @throws {SandboxError} `state.unusable`, `state.untrusted`.
  */
 export function claimRecord(
@@ -134,11 +135,11 @@ export function claimRecord(
     ensureStateDirectory(servicesDirectory());
     try {
       writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
-      // Whole at once, and only if there is none.
+      // A link makes the whole content visible at once, and fails if there is a record.
       linkSync(draft, path);
       return undefined;
     } catch (error) {
-      // Another process may have taken the empty directory away.
+      // Another process may have removed the directory because it was empty.
       if (errnoOf(error) === 'ENOENT') continue;
       if (errnoOf(error) !== 'EEXIST') throw unwritable(path, error);
     } finally {
@@ -154,11 +155,11 @@ export function claimRecord(
 const unwritable = (path: string, cause: unknown) =>
   new SandboxError(
     'state.unusable',
-    `${path} cannot be written (${errnoOf(cause) ?? 'it changes all the time'}), so the service was not started`,
+    `the service was not started: cannot write ${path} (${errnoOf(cause) ?? 'other processes keep replacing it'})`,
     { cause },
   );
 
-/** Notes that a service of this process has ended, or was started again. What another process has by now stays as it is. */
+/** Writes into the record that a service of this process has ended or was started again. A record of another process is left alone. */
 export function noteState(service: Pick<ServiceRecord, 'workspace' | 'name'>, hasEnded: boolean): void {
   const path = recordPath(service);
   const record = readRecord(path);
@@ -170,14 +171,14 @@ export function noteState(service: Pick<ServiceRecord, 'workspace' | 'name'>, ha
   }, undefined);
 }
 
-/** Takes the record of a process away, and the directory with the last. `pid`: that of its supervisor. */
+/** Removes the record of a service if it belongs to the supervisor `pid`, and the directory if that was the last record. */
 export function removeRecord(service: Pick<ServiceRecord, 'workspace' | 'name' | 'pid'>): void {
   const path = recordPath(service);
   if (readRecord(path)?.pid === service.pid) orElse(() => rmSync(path, { force: true }), undefined);
   forgetDirectory();
 }
 
-/** As long as something is in it, it stays. */
+/** Removes the directory of records if it is empty; rmdir fails otherwise. */
 function forgetDirectory(): void {
   orElse(() => rmdirSync(servicesDirectory()), undefined);
 }

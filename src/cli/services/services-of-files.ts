@@ -7,14 +7,14 @@ import { visibleLine } from '../../base/visible-text.ts';
 import { resolvePolicy, WORKSPACE_POLICY } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
 import type { FileWish, UpWish } from './options.ts';
-import { withinRepository } from './places.ts';
+import { upToRepositoryRoot } from './places.ts';
 import { isRunning, readRecords } from './records.ts';
 
 const digestOf = (service: object) => createHash('sha256').update(JSON.stringify(service)).digest('hex');
 
 /**
- * Whether the policy of a service names it as it did when it was started; true for one that no policy file named.
- * @throws {SandboxError} as `resolvePolicy`.
+ * Whether the policy files still define a service as they did when it was started. True for a service that no policy file names.
+ * @throws {SandboxError} what `resolvePolicy` throws.
  */
 export async function isAsInFile(
   { name, sandbox, ofFile }: Pick<UpWish, 'name' | 'sandbox' | 'ofFile'>,
@@ -27,8 +27,8 @@ export async function isAsInFile(
 }
 
 /**
- * The words behind `up` for services of policy files: of all, or of the one that is named.
- * @throws {SandboxError} `service.unknown` if there is none; as `resolvePolicy`.
+ * The arguments of `up` for each service that the policy files define, or for the one that is named.
+ * @throws {SandboxError} `service.unknown` if there is none; also what `resolvePolicy` throws.
  */
 export async function wordsFromFiles({
   name,
@@ -51,25 +51,25 @@ export async function wordsFromFiles({
         ...(typeof command === 'string' ? ['-c', command] : ['--', ...command]),
       ];
     });
-  const asks =
+  const isUntrusted =
     project?.standing !== 'trusted' && project?.widenings.some(({ key }) => key.startsWith('services.'));
   const where = visibleLine(workspace, 4096);
-  const [, ...around] = withinRepository(workspace);
+  const [, ...around] = upToRepositoryRoot(workspace);
   const above = around.find((directory) => existsSync(join(directory, WORKSPACE_POLICY)));
   const named = name === undefined ? '' : ` ${name}`;
   const isStarted = readRecords().some(
     (one) => one.name === name && [workspace, ...around].includes(one.workspace) && isRunning(one),
   );
   const remedy = isStarted
-    ? `${name} runs, with a command that it was given: sandbox-run restart ${name}`
+    ? `${name} runs with the command that up was given: sandbox-run restart ${name}`
     : above === undefined
       ? `Add [services.${name ?? 'web'}] with command = "…", or give the command: sandbox-run up ${name ?? 'web'} -- COMMAND`
-      : `A directory above has a file: sandbox-run up${named} --workspace ${readableWord(visibleLine(above, 4096))}`;
-  const what = name === undefined ? 'no services' : `no service ${name}`;
+      : `A parent directory has a .sandbox-run.toml: sandbox-run up${named} --workspace ${readableWord(visibleLine(above, 4096))}`;
+  const what = name === undefined ? 'services' : `a service ${name}`;
   throw new SandboxError(
     'service.unknown',
-    asks === true
-      ? `nothing was started: the .sandbox-run.toml of ${where} is not trusted, so its services do not count. Look at them and decide: sandbox-run trust`
-      : `nothing was started: your policy file and a trusted .sandbox-run.toml name ${what} for ${where}. ${remedy}`,
+    isUntrusted === true
+      ? `nothing was started: the .sandbox-run.toml of ${where} is not trusted, so its services are ignored. To review and trust it: sandbox-run trust`
+      : `nothing was started: neither your policy file nor a trusted .sandbox-run.toml names ${what} for ${where}. ${remedy}`,
   );
 }

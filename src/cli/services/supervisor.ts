@@ -37,19 +37,19 @@ import {
 } from './records.ts';
 import { isAsInFile } from './services-of-files.ts';
 
-/** What nobody stopped can be asked about for so long. */
+/** Milliseconds for which `ps`, `logs` and `restart` still know a service that ended without being stopped. */
 const REMEMBERED_MS = 600_000;
-/** Characters of the last output that are shown of a service that ended before it was ready. */
+/** Characters of output that `up` shows of a service that ended before it was ready. */
 const LAST_OUTPUT = 2_000;
-/** Milliseconds in which a service that nothing says is ready may fail, and `up` with it. */
+/** Milliseconds for which `up` watches a service without a readiness condition: if it ends by then, `up` fails. */
 const EARLY_MS = 150;
-/** Characters of the path of a socket. */
+/** Characters of a socket's path in a message. */
 const LONGEST_SOCKET = 108;
 const FAILED = 125;
 const NOT_READY = 124;
 
-/** What a service has of the warm server as long as it runs. */
-interface Lent extends Disposable {
+/** A sandbox that the warm server lends to a service. */
+interface SandboxLease extends Disposable {
   readonly lent: OpenSandbox;
 }
 
@@ -57,19 +57,19 @@ interface Entry {
   readonly name: string;
   readonly workspace: string;
   readonly wish: UpWish;
-  /** Given back when nobody asks about the service any more: until then it can be started again. */
-  readonly lease: Lent;
+  /** Given back when the service is forgotten, not when it ends: until then it can be started again. */
+  readonly lease: SandboxLease;
   service: Service;
-  /** Whose environment its starts have; it outlives the call. */
+  /** Gives each start of the service the environment and directory of the call of `up`, after that call has ended. */
   readonly caller: ServiceCaller;
   end: ServiceEnd | undefined;
   endedAt: number;
   forgetting: NodeJS.Timeout | undefined;
 }
 
-/** States of a service whose command runs. */
+/** The states in which the command of a service runs. */
 const RUNNING: ReadonlySet<ServiceInfo['state']> = new Set(['running', 'ready']);
-/** Characters of a command in a line for a model. */
+/** Characters of a command in a line for the model. */
 const LONGEST_COMMAND = 60;
 
 /** The services of one warm server. */
@@ -82,8 +82,8 @@ export class Supervisor {
   #starting = 0;
 
   /**
-   * `path`: where the server listens. `agents`: what else it shows and stops. `onIdle`: the last service has ended and nobody asks
-   * about it any more.
+   * `path`: where the server listens. `agents`: the background commands that `ps` and `stop` include. `onIdle` is called when the last
+   * service is forgotten.
    */
   constructor(path: string, agents: AgentCommands, onIdle: () => void) {
     this.#agents = agents;
@@ -91,12 +91,12 @@ export class Supervisor {
     this.#onIdle = onIdle;
   }
 
-  /** Whether something runs, or can still be asked about. */
+  /** Whether a service runs, is being started, or is still remembered. */
   get isBusy(): boolean {
     return this.#entries.size > 0 || this.#starting > 0;
   }
 
-  /** A line for each service that runs in a workspace, for a model whose commands reach it. */
+  /** One line for each running service of a workspace, for a model whose commands reach them. */
   async linesForModel(workspace: string): Promise<readonly string[]> {
     const running = [...this.#entries.values()].filter(
       ({ workspace: of, service }) => of === workspace && RUNNING.has(service.state),
@@ -106,17 +106,17 @@ export class Supervisor {
         const text = typeof command === 'string' ? command : command.join(' ');
         const ports = portsInWords(await service.ports());
         const reached = ports === '' ? '' : `, reach it at ${ports}`;
-        return `In the background: service ${name} of your user runs ${JSON.stringify(visibleLine(text, LONGEST_COMMAND))}${reached}; your user reads its log and stops it`;
+        return `In the background: service ${name} of your user runs ${JSON.stringify(visibleLine(text, LONGEST_COMMAND))}${reached}; only your user can read its log and stop it`;
       }),
     );
   }
 
-  /** Ends all of them; settles when they have ended. */
+  /** Stops all services; settles when they have ended. */
   async endAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#stop(entry)));
   }
 
-  /** Ends those that were started with the id of a session that is over, without waiting for their end. Returns their names. */
+  /** Stops the services that were started with `--session` for a session that is over, without waiting. Returns their names. */
   endSession(isOver: (session: string) => boolean): readonly string[] {
     const meant = [...this.#entries.values()].filter(
       ({ wish: { sandbox } }) => typeof sandbox.session === 'string' && isOver(sandbox.session),
@@ -125,7 +125,7 @@ export class Supervisor {
     return meant.map(({ name }) => name);
   }
 
-  /** Why no service of this name can begin in a workspace; `undefined`: it can. */
+  /** Why a service of this name cannot be started in a workspace; `undefined`: it can. */
   inTheWay(name: string, workspace: string): SandboxError | undefined {
     const entry = this.#entries.get(keyOf({ name, workspace }));
     if (entry !== undefined && entry.service.state !== 'ended')
@@ -136,8 +136,8 @@ export class Supervisor {
     return other && underAnother(other);
   }
 
-  /** Starts a service, waits until it is ready, and returns the exit status of `up`. `lease` is given back when it has ended. */
-  async up(wish: UpWish, lease: Lent): Promise<number> {
+  /** Starts a service, waits until it is ready, and returns the exit status of `up`. `lease` is given back when the service is forgotten. */
+  async up(wish: UpWish, lease: SandboxLease): Promise<number> {
     this.#starting += 1;
     try {
       return await this.#up(wish, lease);
@@ -147,7 +147,7 @@ export class Supervisor {
     }
   }
 
-  async #up(wish: UpWish, lease: Lent): Promise<number> {
+  async #up(wish: UpWish, lease: SandboxLease): Promise<number> {
     const { name } = wish;
     const { workspace } = lease.lent;
     let entry: Entry;
@@ -176,7 +176,7 @@ export class Supervisor {
     return this.#awaitReady(entry);
   }
 
-  #begin(wish: UpWish, lease: Lent, workspace: string): Entry {
+  #begin(wish: UpWish, lease: SandboxLease, workspace: string): Entry {
     const current = currentDirectory();
     const own = new ServiceCaller(caller(), isBeneath(current, workspace) ? current : workspace);
     const service = launched(wish, lease, own);
@@ -189,7 +189,7 @@ export class Supervisor {
     return entry;
   }
 
-  /** Keeps a service that its user did not stop for a while after its end, so that `ps` and `logs` can tell of it. */
+  /** Forgets a service when it ends: at once if it was stopped, else after a while, so that `ps` and `logs` can show why it ended. */
   #watch(entry: Entry): void {
     void entry.service.ended.then((end) => {
       Object.assign(entry, { end, endedAt: Date.now() });
@@ -201,7 +201,7 @@ export class Supervisor {
     });
   }
 
-  /** Says what became of a start, as soon as that is known. */
+  /** Waits until a start is ready, has failed or takes too long, tells the caller, and returns the exit status of `up`. */
   async #awaitReady(
     { name, service, wish, caller: own }: Entry,
     isQuiet: boolean = wish.quiet,
@@ -222,14 +222,16 @@ export class Supervisor {
     const came = await Promise.race([service.ready.then(() => 'ready' as const), service.ended, left]);
     clearTimeout(late);
     own.isHeard = false;
-    // What cannot run at all mostly ends at once.
+    // Without a readiness condition a command that cannot work (a missing module, a taken port) mostly ends at once: catch that.
     const early =
       came === 'ready' && wish.ready === undefined ? await within(service.ended, EARLY_MS) : undefined;
     if (early !== undefined) return sayEnd(name, early, service, wish);
     if (came === 'ready') {
       const pid = await service.pid();
       if (pid === undefined) {
-        printError(`${name} has failed and will be started again: sandbox-run logs ${name}, stop ${name}`);
+        printError(
+          `${name} has failed and will be started again. To see why: sandbox-run logs ${name}; to stop it: sandbox-run stop ${name}`,
+        );
         return NOT_READY;
       }
       if (!isQuiet) printOut(`${name} ${await stateInWords(service)} (process ${pid})\n`);
@@ -237,18 +239,21 @@ export class Supervisor {
     }
     if (came === 'late') {
       printError(
-        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and goes on: sandbox-run logs ${name}, or stop ${name}, which says what it was refused`,
+        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and keeps running. To see why: sandbox-run logs ${name}; sandbox-run stop ${name} ends it and names what the sandbox refused it`,
       );
       return NOT_READY;
     }
     if (came === 'left') {
-      printError(`${name} goes on: sandbox-run logs ${name}, stop ${name}`);
+      printError(`${name} keeps running. To stop it: sandbox-run stop ${name}`);
       return signal === undefined ? FAILED : endedBy(signal);
     }
     return sayEnd(name, came, service, wish);
   }
 
-  /** What is to be done for a call of another command; `undefined`: another process has to look at other supervisors, too. */
+  /**
+   * The work for a call of a command other than `up`; `undefined`: the call is left to its client, because it may concern services of
+   * other supervisors.
+   */
   async answer(which: Exclude<ServiceCommand, 'up'>, choice: ServiceChoice): Promise<Work | undefined> {
     if (which === 'ps') return choice.here ? work(() => this.#list()) : undefined;
     const others = readRecords().filter(({ server }) => server !== this.#server);
@@ -305,7 +310,7 @@ export class Supervisor {
   async #restart(entry: Entry): Promise<number> {
     if (!(await entry.service.startAgain())) {
       await entry.service.ended;
-      // It was stopped meanwhile.
+      // A `stop` may have come in the meantime.
       if (this.#entries.get(keyOf(entry)) !== entry) throw gone(entry.name);
       clearTimeout(entry.forgetting);
       noteState(entry, false);
@@ -315,7 +320,7 @@ export class Supervisor {
     const status = await this.#awaitReady(entry, false);
     if (!(await isAsInFile(entry.wish, entry.workspace)))
       printError(
-        `${entry.name} was started as it was before: its policy file says something else now, or is not trusted any more. To take that: sandbox-run stop ${entry.name}, then up ${entry.name}`,
+        `${entry.name} was started with its old definition: its policy file has changed or is no longer trusted. To use the new one: sandbox-run stop ${entry.name}, then sandbox-run up ${entry.name}`,
       );
     return status;
   }
@@ -325,7 +330,7 @@ export class Supervisor {
     return signal === undefined ? 0 : endedBy(signal);
   }
 
-  /** Nothing of it is known any more. */
+  /** Removes a service from the list and the disk, and gives its sandbox back. */
   #forget(entry: Entry): void {
     clearTimeout(entry.forgetting);
     const key = keyOf(entry);
@@ -342,28 +347,31 @@ const keyOf = ({ name, workspace }: Pick<ServiceRecord, 'name' | 'workspace'>) =
 const exists = (name: string, workspace: string, state: string) =>
   new SandboxError(
     'service.exists',
-    `${name} is there already in ${visibleLine(workspace, 4096)} (${state}): sandbox-run restart ${name}, or stop ${name}`,
+    `${name} was not started: a service of that name exists in ${visibleLine(workspace, 4096)} (${state}). To replace it: sandbox-run stop ${name}, or start it again as it was: sandbox-run restart ${name}`,
   );
 
 const gone = (name: string) =>
-  new SandboxError('service.unknown', `${name} was stopped: start it with sandbox-run up`);
+  new SandboxError(
+    'service.unknown',
+    `${name} was not restarted, because it was stopped at the same time: start it with sandbox-run up ${name}`,
+  );
 
 const underAnother = ({ name, pid, workspace }: ServiceRecord) =>
   new SandboxError(
     'service.exists',
-    `services of ${visibleLine(workspace, 4096)} (${name}) belong to another supervisor, process ${pid}, started from another control group or with other limits, and would not be reached by this one: start it from there, or sandbox-run stop --all first`,
+    `the service was not started: services of ${visibleLine(workspace, 4096)} (${name}) belong to another supervisor, process ${pid}, which has another control group or other limits, and the new service would not reach them. Start it from the terminal that they were started from, or run sandbox-run stop --all first`,
   );
 
-/** Starts a service in its sandbox, for its caller. */
-function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
+/** Starts a service in its sandbox, with the environment and directory of the call of `up`. */
+function launched(wish: UpWish, { lent }: SandboxLease, own: ServiceCaller): Service {
   const { run, ready, restart, lifetimeMs, command } = wish;
-  // A server that waits for requests writes nothing, so the policy's idle time-out does not end it: only `--idle-timeout` of `up` does.
+  // A server that waits for requests writes nothing, so the policy's idle time-out must not end it: only `--idle-timeout` of `up` does.
   const { idleTimeout = 0 } = wish.sandbox;
   const all = { ...run, idleTimeout, cwd: own.cwd(), effect: 'direct' as const };
   return onBehalfOf(own, () => new Service(lent, { command, ready, restart, lifetimeMs, run: all }));
 }
 
-/** `is ready, reach it at localhost:5173`, and which published ports lead to nothing that listens. */
+/** `is ready, reach it at localhost:5173`, and each published port behind which nothing listens yet. */
 async function stateInWords(service: Service): Promise<string> {
   const ports = await service.ports();
   const where = portsInWords(ports);
@@ -371,7 +379,7 @@ async function stateInWords(service: Service): Promise<string> {
     .filter(({ relayed, inner }) => relayed && ports.every(({ port }) => port !== inner))
     .map(({ addresses: [address = ''], port, inner, socket }) => {
       const outside = socket === undefined ? hostAndPort(address, port) : visibleLine(socket, LONGEST_SOCKET);
-      return `; ${outside} leads to its port ${inner}, where it does not listen yet`;
+      return `; ${outside} leads to its port ${inner}, where nothing listens yet`;
     });
   const state = service.wish.ready === undefined ? 'runs' : 'is ready';
   return `${state}${where === '' ? '' : `, reach it at ${where}`}${idle.join('')}`;
@@ -391,7 +399,7 @@ async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): 
   };
 }
 
-/** The service ended before it was ready. */
+/** Tells the caller of `up` that the service ended before it was ready, and why. Returns the exit status: never 0. */
 function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWish): number {
   const { output } = log.read(Math.max(log.start, log.length - LAST_OUTPUT), LAST_OUTPUT);
   const last = Buffer.from(output, 'latin1').toString('utf8').trimEnd();
@@ -403,7 +411,7 @@ function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWi
   return (result === undefined ? FAILED : exitStatus(result)) || 1;
 }
 
-/** A call that is taken. What goes wrong is said to its caller. */
+/** Accepts a call: runs `task` and prints its errors to the caller. */
 function work(task: () => Promise<number>): Work {
   return {
     do: async () => {
@@ -417,7 +425,7 @@ function work(task: () => Promise<number>): Work {
   };
 }
 
-/** Says what went wrong, and gives the exit status. */
+/** Prints an error, and returns the exit status for it. */
 export function statusOf(error: unknown): number {
   if (error instanceof SandboxError) {
     printError(error.problem, error.remedy);
@@ -428,7 +436,10 @@ export function statusOf(error: unknown): number {
   return FAILED;
 }
 
-/** Who a service runs for: as the call that began it, which hears what is said until its service is ready, and never ends it. */
+/**
+ * The caller that a service runs for. It keeps the environment and directory of the call of `up`, prints to that call only until the
+ * service is ready, and never ends the service by a signal or by leaving.
+ */
 class ServiceCaller implements Caller {
   readonly env: Caller['env'];
   readonly stdio = [-1, -1, -1] as const;

@@ -9,22 +9,22 @@ import type { RunArguments } from '../run/options.ts';
 import { currentDirectory } from '../shared/caller.ts';
 import { sharedWords } from '../shared/options.ts';
 import { printError } from '../shared/print.ts';
-import { withinRepository } from './places.ts';
+import { upToRepositoryRoot } from './places.ts';
 import { isRunning, readRecords, type ServiceRecord } from './records.ts';
 
 /** Characters of options in a message. */
 const LONGEST_OPTIONS = 300;
 
 /**
- * Says why a command that no supervisor has taken cannot reach services that run in its workspace, or in one around it. False: there
- * are none.
+ * For a command that no supervisor has accepted: says why it does not reach the services of its workspace, or of a parent directory in
+ * the same repository. Returns false, and prints nothing, if there are no such services.
  */
 export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
   if (dryRun === true) return false;
   const named = resolve(currentDirectory(), String(sandbox.workspace ?? '.'));
   const workspace = orElse(() => realpathSync.native(named), named);
   const all = readRecords().filter(isRunning);
-  const places = all.length === 0 ? [] : withinRepository(workspace);
+  const places = all.length === 0 ? [] : upToRepositoryRoot(workspace);
   const place = places.find((at) => all.some((one) => one.workspace === at));
   if (place === undefined) return false;
   const running = all.filter((one) => one.workspace === place);
@@ -32,7 +32,7 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
   if (place !== workspace) {
     const where = readableWord(visibleLine(place, 4096));
     printError(
-      `this command does not reach the services of ${where} (${names}) at localhost: its workspace is a directory beneath. To reach them: --workspace ${where}`,
+      `this command does not reach the services of ${where} (${names}) at localhost: its workspace is a subdirectory. To reach them: --workspace ${where}`,
     );
     return true;
   }
@@ -47,7 +47,7 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
   return true;
 }
 
-/** What a command and a service of its workspace do not have in common. */
+/** What keeps a command from a service of its workspace, in words: the options that differ, else an inherited limit or right. */
 function differenceFrom({ name, pid, options }: ServiceRecord, own: RunArguments['sandbox']): string {
   const [theirs, ours] = [sharedWords(options), sharedWords(own)];
   const missing = [...theirs].flatMap(([flag, words]) => (ours.get(flag) === words ? [] : [words]));
@@ -56,13 +56,13 @@ function differenceFrom({ name, pid, options }: ServiceRecord, own: RunArguments
   if (missing.length > 0)
     return `${name} has ${shown(missing)}${more.length > 0 ? `, this command ${shown(more)}` : ''}; both need the same`;
   if (more.length > 0) return `${name} was started without ${shown(more)}; both need the same`;
-  const line = unlikeLines(pid);
-  if (line !== undefined) return `${name} was started by a process with ${line}`;
-  return `its policy is not what it was when ${name} was started (sandbox-run stop ${name}, then up again), its command asks its user on the terminal, or HOME differs`;
+  const difference = inheritedDifferenceInWords(pid);
+  if (difference !== undefined) return `${name} was started by a process with ${difference}`;
+  return `the policy has changed since ${name} was started (sandbox-run stop ${name}, then up again), the policy wants a question about this command on the terminal, or HOME differs`;
 }
 
-/** The first thing that commands inherit here and not from a supervisor: `"nice 0", and this one has "nice 3"`. */
-function unlikeLines(supervisor: number): string | undefined {
+/** The first inherited limit or right that differs between a supervisor and this process: `"nice 0", and this one has "nice 3"`. */
+function inheritedDifferenceInWords(supervisor: number): string | undefined {
   const looks = peerProcess(supervisor);
   const lines = looks && inheritedDifference(supervisor, looks, loadAddon());
   if (lines === undefined) return undefined;

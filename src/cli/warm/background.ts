@@ -3,44 +3,44 @@ import type { ServiceInfo } from '../../model/index.ts';
 import { type JobPort, portsInWords } from '../../run/index.ts';
 import { shownPort } from '../services/describe.ts';
 
-/** A command that an agent runs in the background, while it runs. */
+/** A running background command of an agent. */
 export interface BackgroundCommand {
   readonly command: string;
-  /** Canonical. */
+  /** A canonical path. */
   readonly workspace: string;
-  /** Its session, by `sessionNameOf`. */
+  /** The name of the agent's session, as `sessionNameOf` makes it. */
   readonly session: string;
-  /** Milliseconds since 1970. */
+  /** When the command was started: milliseconds since 1970. */
   readonly since: number;
-  /** Its processes, and those that it started. */
+  /** The process IDs of the command and of everything that it started. */
   members(): Promise<readonly number[]>;
-  /** What these listen on. */
+  /** The sockets on which these processes listen. */
   ports(): Promise<readonly JobPort[]>;
-  /** Ends it; settles when it has ended. */
+  /** Ends the command; settles when it has ended. */
   stop(): Promise<void>;
 }
 
-/** Commands that one remark names. */
+/** Lines about commands and services, and ports of one command, that a model is told at most. */
 const MOST_NAMED = 5;
-/** Of a command. */
+/** Characters of a command in a message. */
 const LONGEST_COMMAND = 60;
-/** `kill`, with a signal that ends a program, and process ids: a whole command of a model. */
+/** A whole command of a model that is `kill` with process IDs, and with no signal but one that ends a program. */
 const KILL =
   /^\s*kill(?:\s+-(?:TERM|SIGTERM|INT|SIGINT|HUP|SIGHUP|KILL|SIGKILL|15|2|1|9))?((?:\s+\d{1,10})+)\s*$/;
 
-/** What agents run in the background by one warm server: their user sees it beside services, and can end it. */
+/** All background commands of agents in one warm server. The user sees them in `ps` beside services, and can end them. */
 export class AgentCommands {
   readonly #running = new Set<BackgroundCommand>();
-  /** By session, the one that it goes on for. */
-  readonly #before = new Map<string, string>();
+  /** Chains of sessions of one agent, as after `/clear`: by session, the one before it, whose machine and commands it inherits. */
+  readonly #previous = new Map<string, string>();
 
-  /** Call the result when it has ended. */
-  began(command: BackgroundCommand): () => void {
+  /** Adds a command that was started. Returns a function to call when it has ended. */
+  add(command: BackgroundCommand): () => void {
     this.#running.add(command);
     return () => this.#running.delete(command);
   }
 
-  /** What `ps` shows of them. */
+  /** The rows of `ps` for these commands. */
   async infos(): Promise<readonly ServiceInfo[]> {
     const found = await Promise.all(
       [...this.#running].map(async (one) => ({ one, look: await lookAt(one) })),
@@ -56,80 +56,81 @@ export class AgentCommands {
     );
   }
 
-  /** The command that a process belongs to. */
+  /** The command that a process belongs to; `undefined`: it belongs to none. */
   async withProcess(pid: number): Promise<BackgroundCommand | undefined> {
     for (const one of this.#running) if ((await one.members()).includes(pid)) return one;
     return undefined;
   }
 
-  /** The first of the sessions that one goes on for: on the machine that was made for it run the commands of all of them. */
+  /** The first session in the chain of a session: the commands of the whole chain run on the machine that was made for it. */
   firstOf(session: string): string {
-    const before = this.#before.get(session);
-    return before === undefined ? session : this.firstOf(before);
+    const previous = this.#previous.get(session);
+    return previous === undefined ? session : this.firstOf(previous);
   }
 
-  /** An agent that ended a session and runs its commands on has begun the next one. */
-  goOn(session: string, before: string): void {
-    // One that has begun already has a machine of its own.
-    if (this.firstOf(before) !== session && !this.#before.has(session)) this.#before.set(session, before);
+  /** Records that an agent has begun `session` after `previous`, while commands of `previous` keep running. */
+  continueSession(previous: string, session: string): void {
+    // A session that is part of a chain stays where it is: a second predecessor or a cycle would change its machine.
+    if (this.firstOf(previous) !== session && !this.#previous.has(session))
+      this.#previous.set(session, previous);
   }
 
-  /** Whether something runs for the sessions that are meant. */
+  /** Whether a command runs for one of the sessions that are meant. */
   isRunning(isMeant: (session: string) => boolean): boolean {
     return [...this.#running].some(({ session }) => isMeant(session));
   }
 
-  /** Those sessions that are over with the ones that are: also all that they went on for. */
-  allOver(isOver: (session: string) => boolean): (session: string) => boolean {
-    const firsts = new Set([...this.#before.keys()].filter(isOver).map((session) => this.firstOf(session)));
+  /** Extends a test for ended sessions to the chains of those that continue another: commands of the chain end with them. */
+  withChain(isOver: (session: string) => boolean): (session: string) => boolean {
+    const firsts = new Set([...this.#previous.keys()].filter(isOver).map((session) => this.firstOf(session)));
     return (session) => isOver(session) || firsts.has(this.firstOf(session));
   }
 
-  /** Ends those of sessions, without waiting for their end, and returns them. */
+  /** Stops the commands of ended sessions without waiting, and returns them. */
   endSession(isOver: (session: string) => boolean): readonly BackgroundCommand[] {
     const meant = [...this.#running].filter(({ session }) => isOver(session));
     for (const one of meant) void one.stop();
-    const first = new Set([...this.#before.keys()].filter(isOver));
-    for (const session of first) this.#before.delete(session);
+    const ended = new Set([...this.#previous.keys()].filter(isOver));
+    for (const session of ended) this.#previous.delete(session);
     return meant;
   }
 }
 
 /**
- * What runs in the background on the machine of one session: the model is told after its next command, and can end it. The
- * kernel keeps commands from sending signals to each other, so this does it for them.
+ * The background commands on the machine of one session. The model is told of them after its next command and can end them by `kill`:
+ * the kernel keeps sandboxed commands from signalling each other, so the server ends them on behalf of the model.
  */
 export class SessionBackground {
   readonly #all: AgentCommands;
   readonly #running = new Set<BackgroundCommand>();
   #told: { readonly session: string | undefined; readonly text: string } = { session: undefined, text: '' };
 
-  /** `all`: those of the server, which learn of its commands, too. */
+  /** `all`: the commands of the whole server, to which those of this machine are added. */
   constructor(all: AgentCommands) {
     this.#all = all;
   }
 
-  /** Lines about services of the user that the commands of the session reach. */
+  /** Gives lines about the user's services that the commands of the session reach; `undefined`: they reach none. */
   services: (() => Promise<readonly string[]>) | undefined;
 
-  /** Call the result when it has ended. */
-  began(command: BackgroundCommand): () => void {
+  /** Adds a command that was started. Returns a function to call when it has ended. */
+  add(command: BackgroundCommand): () => void {
     this.#running.add(command);
-    const ended = this.#all.began(command);
+    const ended = this.#all.add(command);
     return () => {
       this.#running.delete(command);
       ended();
     };
   }
 
-  /** A line for each command in the background, for the model of a session; `undefined`: it was told just that. */
+  /** Lines about background commands and services for the model of a session; `undefined`: nothing has changed since it was told. */
   async news(session: string): Promise<string | undefined> {
     const found = await Promise.all([...this.#running].map(linesFor));
     const lines = [...found.flat(), ...((await this.services?.()) ?? [])];
     const text = [
       ...lines.slice(0, MOST_NAMED),
       ...(lines.length > MOST_NAMED
-        ? [`In the background: ${lines.length - MOST_NAMED} more commands.`]
+        ? [`In the background: ${lines.length - MOST_NAMED} more commands and services.`]
         : []),
     ].join('\n');
     const told = this.#told.session === session ? this.#told.text : '';
@@ -139,10 +140,10 @@ export class SessionBackground {
   }
 
   /**
-   * Ends the commands in the background that a `kill PID …` means, with all that they started. `undefined`: it is another
-   * command, or means another process. Else the process ids.
+   * The background commands that `command` wants to end, if it is a `kill PID …` of nothing but their processes. `undefined`: it is
+   * another command, or names another process too. Ends nothing itself.
    */
-  async meantBy(command: string): Promise<readonly BackgroundCommand[] | undefined> {
+  async targetsOfKill(command: string): Promise<readonly BackgroundCommand[] | undefined> {
     const pids = KILL.exec(command)?.[1]?.trim().split(/\s+/).map(Number);
     if (pids === undefined || this.#running.size === 0) return undefined;
     const all = await Promise.all(
@@ -153,7 +154,7 @@ export class SessionBackground {
   }
 }
 
-/** Its first process, its ports, and the one that listens there. `undefined`: it has none yet, or none any more. */
+/** The first process of a command, its ports, and the process that listens there. `undefined`: it has no process yet, or no longer. */
 async function lookAt({ members, ports: portsOf }: BackgroundCommand) {
   const [first] = [...(await members())].sort((one, other) => one - other);
   if (first === undefined) return undefined;
@@ -171,5 +172,5 @@ async function linesFor(one: BackgroundCommand): Promise<readonly string[]> {
   ];
 }
 
-/** A command, as lines name it. */
+/** A command as a message shows it: quoted and cut. */
 export const quoted = (command: string) => JSON.stringify(visibleLine(command, LONGEST_COMMAND));

@@ -12,7 +12,7 @@ import { SignalForwarding } from '../shared/signals.ts';
 import type { OpenPolicies } from './pool.ts';
 import type { Rehearsed } from './start.ts';
 
-/** What is decided about, in turns: kinds of lines that agents write. Nothing of it is run. */
+/** Typical commands of agents, to be decided about in turn. None of them is run. */
 const COMMANDS = [
   'ls -la src',
   "grep -rn 'TODO' src --include='*.ts' | head -20",
@@ -23,17 +23,18 @@ const COMMANDS = [
   "cat > notes.txt <<'END'\na line\nEND",
   'for f in a b; do python3 -c "print(1)" "$f"; done',
 ];
-/** V8 compiles what runs often: from so many on a call takes hardly longer than all later ones. */
+/** Rounds after which V8 has compiled the code of a decision, so that calls take hardly less time later. */
 const ROUNDS = 48;
-/** Where the code is compiled already. */
+/** Rounds for later sessions of the server, when the code is compiled already: they only open policies. */
 const FEW_ROUNDS = 2;
-/** Other processes have something to do when a session begins, too. */
+/** Milliseconds between two rounds, which leave the processor to other processes: they are busy, too, when a session begins. */
 const PAUSE_MS = 4;
+/** Milliseconds to wait before looking again whether a call is being answered. */
 const BUSY_MS = 20;
 
 /**
- * Has a server decide about commands before there are any, so that the first call of a session does not wait for what the
- * tenth does not: policies are opened, and code is compiled. Nothing is run, recorded, counted, remembered or asked.
+ * Warms a server up: it opens policies and decides about example commands, so that code is compiled, before the first call of a
+ * session comes. Nothing is run, recorded, counted, remembered or asked.
  */
 export class Rehearsal {
   readonly #policies: OpenPolicies;
@@ -41,13 +42,13 @@ export class Rehearsal {
   #isOver = false;
   #rounds = ROUNDS;
 
-  /** `isBusy`: somebody waits for a call. */
+  /** `isBusy`: whether the server is answering a call. The rehearsal pauses then. */
   constructor(policies: OpenPolicies, isBusy: () => boolean) {
     this.#policies = policies;
     this.#isBusy = isBusy;
   }
 
-  /** Begins in the background. What fails is said to the call that it fails for as well. */
+  /** Begins in the background. Errors are ignored on purpose: a real call meets the same error and reports it. */
   begin(session: Rehearsed, env: Caller['env']): void {
     const rounds = this.#rounds;
     this.#rounds = FEW_ROUNDS;
@@ -68,7 +69,7 @@ export class Rehearsal {
     }
   }
 
-  /** False: there is nothing that it could do. */
+  /** One round. Returns false if no further round is of any use. */
   async #once({ args, session, cwd }: Rehearsed, round: number, around: Caller): Promise<boolean> {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return false;
@@ -84,7 +85,7 @@ export class Rehearsal {
           rewritten = line;
           return event.withCommand(line, limitMs);
         };
-        // A question would be kept for its answer.
+        // If the agent could ask, a pending question would be stored for its answer.
         return { ...event, canAsk: false, withCommand };
       },
     };
@@ -97,7 +98,7 @@ export class Rehearsal {
     return true;
   }
 
-  /** The same but for what has a memory or asks somebody, and with a line that says nothing of how we are started. */
+  /** The options without the parts that store something or ask somebody, and without the words that start this program. */
   #withoutMemory(options: HookOptions): HookOptions {
     return {
       ...options,
@@ -114,17 +115,17 @@ export class Rehearsal {
     };
   }
 
-  /** That of the session's own calls; false: it is of no use to them. */
+  /** Opens the checker that the calls of the session will use. Returns false if a call could not use it. */
   async #openChecker({ mode, sandbox }: HookOptions, workspace: string, around: Caller): Promise<boolean> {
     if (!(await this.#policies.isWorthOpening({ ...sandbox, workspace }, around))) return false;
     const checker = await this.#policies.checker({ ...sandbox, workspace }, around, checkerParts(mode));
     await checker.close();
-    // What will remember the session, which is not told of it yet.
+    // Loads the code that stores a session, without storing anything yet.
     await import('../../run/stateful-parts.ts');
     return true;
   }
 
-  /** Makes the kernel objects for commands that come so, and nothing else of a sandbox. */
+  /** Makes the kernel objects for the sandbox of such a command, and nothing else. */
   async #open(args: readonly string[], around: Caller): Promise<void> {
     const wanted = parseRunArguments(args);
     if (wanted === undefined) return;
@@ -133,7 +134,7 @@ export class Rehearsal {
   }
 }
 
-/** A caller for work that nobody waits for: nobody hears it. */
+/** A caller for work without a client: what is printed is dropped. */
 export function silentCaller(cwd: string, env: Caller['env']): Caller {
   return {
     ...{ env, cwd: () => cwd, stdio: [-1, -1, -1] },
@@ -143,7 +144,7 @@ export function silentCaller(cwd: string, env: Caller['env']): Caller {
   };
 }
 
-/** The words of a line of base/shell-quote.ts. */
+/** Splits a line that base/shell-quote.ts made into its words. */
 function wordsOf(line: string): readonly string[] {
   return line
     .replaceAll("'\\''", '\0')

@@ -5,13 +5,14 @@ import { parseHookArguments } from '../hook/answer.ts';
 import type { Supervisor } from '../services/supervisor.ts';
 import { currentDirectory } from '../shared/caller.ts';
 
-/** An agent that has ended a session and goes on begins the next one within so long. */
+/** Milliseconds within which an agent that ends a session and keeps running begins its next one. */
 const NEXT_SESSION_MS = 60_000;
 
+/** Tells agents apart: the process that starts the hook, the directory, and the words of the hook. */
 const agentKey = (parent: number, args: readonly string[]) =>
   JSON.stringify([parent, currentDirectory(), args]);
 
-/** The sessions of agents whose hooks were answered here. With the last of them, and the last service, the server is over. */
+/** The agent sessions whose hooks this server has answered. The server ends with the last of them and the last service. */
 export class Sessions {
   readonly #services: Pick<Supervisor, 'isBusy'>;
   readonly #open = new Set<string>();
@@ -20,64 +21,65 @@ export class Sessions {
   #calls = 0;
   #isOver = false;
   #isLast = false;
-  /** The session that each agent has left last, by its process and the words of its hook. */
-  readonly #left = new Map<string, { readonly session: string; readonly at: number }>();
+  /** For agents that ended a session and keep running, by `agentKey`: that session, until they begin the next one. */
+  readonly #previous = new Map<string, { readonly session: string; readonly at: number }>();
   #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
-  /** Settles when the last session has ended, and every call and service with it. */
+  /** Settles when the last session, call and service have ended. */
   readonly over: Promise<void> = this.#over.promise;
 
   constructor(services: Pick<Supervisor, 'isBusy'>) {
     this.#services = services;
   }
 
-  /** As `parseHookArguments`: a session calls its hooks with the same words from the same place. */
+  /** Like `parseHookArguments`, with the last result cached: a session calls its hooks with the same words in the same directory. */
   hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
     const from = JSON.stringify([currentDirectory(), args]);
     if (this.#hook?.from !== from) this.#hook = { from, wanted: parseHookArguments(args) };
     return this.#hook.wanted;
   }
 
-  saw(event: HookEvent): void {
+  /** Records that a session begins, is in use or ends. */
+  record(event: HookEvent): void {
     if (event.kind === 'other') return;
     if (event.kind === 'session-start') this.#ended.delete(event.session);
-    if (event.kind === 'session-end') this.#sawEnd(event.session);
+    if (event.kind === 'session-end') this.#close(event.session);
     else if (!this.#ended.has(event.session)) {
       this.#open.add(event.session);
       this.#isOver = false;
     }
   }
 
-  /** An agent has ended a session, and goes on. `parent`: the process of the agent. `args`: of its hook. */
-  left(session: string, parent: number, args: readonly string[]): void {
-    for (const [agent, { at }] of this.#left)
-      if (performance.now() - at > NEXT_SESSION_MS) this.#left.delete(agent);
-    this.#left.set(agentKey(parent, args), { session, at: performance.now() });
+  /** Remembers a session that an agent has ended while it keeps running. `parent`: the agent's process. `args`: those of its hook. */
+  rememberPrevious(session: string, parent: number, args: readonly string[]): void {
+    for (const [agent, { at }] of this.#previous)
+      if (performance.now() - at > NEXT_SESSION_MS) this.#previous.delete(agent);
+    this.#previous.set(agentKey(parent, args), { session, at: performance.now() });
   }
 
-  /** The session that an agent has left for the one that it begins; `undefined`: it begins its first. */
-  takeLeft(parent: number, args: readonly string[]): string | undefined {
-    const found = this.#left.get(agentKey(parent, args));
-    this.#left.delete(agentKey(parent, args));
+  /** The session that an agent had before the one that it begins now, and forgets it; `undefined`: none is remembered. */
+  takePrevious(parent: number, args: readonly string[]): string | undefined {
+    const found = this.#previous.get(agentKey(parent, args));
+    this.#previous.delete(agentKey(parent, args));
     return found !== undefined && performance.now() - found.at < NEXT_SESSION_MS ? found.session : undefined;
   }
 
-  #sawEnd(session: string): void {
+  #close(session: string): void {
     this.#open.delete(session);
     this.#ended.add(session);
-    // Also of one that was never seen here: nobody else is known to have a use for it.
+    // Also if the session is not known here: the server may have been started for it alone.
     this.#isOver = this.#open.size === 0;
   }
 
-  /** A session has ended, which was answered elsewhere. False: that was known. */
-  hasEnded(session: string): boolean {
+  /** Records the end of a session whose hook another process answered. Returns false if the end was known. */
+  recordEnd(session: string): boolean {
     if (this.#ended.has(session)) return false;
-    this.#sawEnd(session);
+    this.#close(session);
     this.#endIfOver();
     return true;
   }
 
-  /** Nobody has a use for the server but sessions that are open. */
-  servicesEnded(): void {
+  /** Ends the server if no session is open; call it when the server's services are no longer a reason to keep it. */
+  endWithoutSessions(): void {
     this.#isOver = this.#open.size === 0;
     this.#endIfOver();
   }
@@ -86,22 +88,23 @@ export class Sessions {
     if ((this.#isOver || this.#isLast) && this.#calls === 0 && !this.#services.isBusy) this.#over.resolve();
   }
 
-  /** It is over with the calls that there are, and takes no others, however long those take. */
+  /** Ends the server once the calls and services that it has are over. It must accept no others. */
   endSoon(): void {
     this.#isLast = true;
     this.#endIfOver();
   }
 
+  /** Whether {@link endSoon} was called. */
   get endsSoon(): boolean {
     return this.#isLast;
   }
 
-  /** Somebody waits for something. */
+  /** Whether a call is being answered. */
   get isBusy(): boolean {
     return this.#calls > 0;
   }
 
-  /** Counts a call until it is over, or is left to its client. */
+  /** Keeps the server from ending until a call is over or is left to its client. */
   async during(take: () => Promise<Work | undefined>): Promise<Work | undefined> {
     this.#calls += 1;
     let work: Work | undefined;

@@ -18,31 +18,36 @@ import { endedBy, stateDirectory } from '../../run/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 
-/** The session of an agent that begins, for which a server is made ready. */
+/** A session that an agent begins, for which a server is warmed up. */
 export interface Rehearsed {
-  /** Behind `hook`. */
+  /** The arguments of the subcommand `hook`. */
   readonly args: readonly string[];
-  /** The agent's id of it. */
+  /** The agent's ID of the session. */
   readonly session: string;
   readonly cwd: string;
 }
 
-/** Set by native/client: where the server for calls like this one would listen. There is none, or it did not take this one. */
+/**
+ * A variable that native/client sets if no server has accepted the call: where the server for such calls listens, or would listen.
+ */
 const SERVER_ADDRESS = 'SANDBOX_RUN_WARM_SERVER';
 
-/** Where the server of a call like this one listens, or would. */
+/** Where the server for a call like this one listens, or would listen. */
 export interface ServerAddress {
   readonly path: string;
-  /** One is there, which did not take this call. */
+  /** A server listens there, and has not accepted this call. */
   readonly isThere: boolean;
-  /** This program had the client ask just that one: asking it again is of no use. */
+  /** This program itself had asked that server by {@link handOver}: asking it again is of no use. */
   readonly wasAsked: boolean;
 }
 
-/** Says to native/client which server is to take a call, or `?`: that of calls like it. */
+/** A variable that tells native/client which server to ask: its path, or `?` for the server of calls like this one. */
 const ASKED_ADDRESS = 'SANDBOX_RUN_WARM_AT';
 
-/** Where a server did not take this call; `undefined`: nowhere. No command and no server is to see it. */
+/**
+ * The server that has not accepted this call; `undefined`: the call did not come by native/client. Removes the variable from the
+ * environment, because no command and no server must inherit it.
+ */
 export function takeServerAddress(): ServerAddress | undefined {
   const said = process.env[SERVER_ADDRESS];
   delete process.env[SERVER_ADDRESS];
@@ -52,17 +57,17 @@ export function takeServerAddress(): ServerAddress | undefined {
   return { path: said.slice(isThere ? 1 : 0), isThere, wasAsked };
 }
 
-/** How a call is handed to one server. */
+/** Which server gets a call, and what happens to its output. */
 interface HandOver {
-  /** Where it listens; `undefined`: where a server for calls like this one would. */
+  /** The path of the server's socket; `undefined`: that of the server for calls like this one. */
   readonly path: string | undefined;
-  /** Where its output goes: to this process’s own, or into the result. */
+  /** Standard output: `own` is this process's stream, `captured` returns it as text. */
   readonly output: 'own' | 'captured';
 }
 
 /**
- * Has a server do a call of this program, and waits for its end. What this process was told by a signal is told to it. If the
- * server does not take it, the call is made as a process of its own, which finds `wasAsked`.
+ * Has a server perform a call of this program, and waits until it has ended. Signals to this process are passed on. If the server
+ * does not accept the call, the client runs it in a new process, in which `wasAsked` is true.
  * @throws {SandboxError} `service.unusable` where the client is missing.
  */
 export async function handOver(
@@ -73,7 +78,7 @@ export async function handOver(
   if (client === undefined)
     throw new SandboxError(
       'service.unusable',
-      'sandbox-run-client is missing, which hands calls over to a supervisor; build or install the addon',
+      'no supervisor can be asked: the program sandbox-run-client is missing beside the addon. Build or install the addon again',
     );
   const { spawn } = await import('node:child_process');
   const child = spawn(client, [...program, ...words], {
@@ -91,7 +96,7 @@ export async function handOver(
   });
 }
 
-/** The program that hands calls over to a warm server, which lies beside the addon; without loading that. `undefined`: none. */
+/** The path of sandbox-run-client, which lies beside the addon. Does not load the addon. `undefined`: the program is missing. */
 function clientProgram(): string | undefined {
   const root = packageDirectory();
   const places = [builtAddon(root), ...installedAddons(root, process.arch, hostLibc())];
@@ -102,8 +107,8 @@ function clientProgram(): string | undefined {
 }
 
 /**
- * What starts this program again, without arguments, and what hands calls of it over to a warm server. As they are on the
- * disk: a link may lead elsewhere by then.
+ * The words that start this program again, without arguments, and the client that hands calls over to a warm server. Links are
+ * resolved now, because they may lead elsewhere when the words are used.
  */
 export function ownWords(): { readonly program: readonly string[]; readonly client: string | undefined } {
   const client = clientProgram();
@@ -114,22 +119,22 @@ export function ownWords(): { readonly program: readonly string[]; readonly clie
 }
 
 /**
- * Starts a server in the background, unless one is there. It ends at once where one listens already, and is not waited for. `rehearsed`: whose
- * calls it makes itself ready for.
+ * Starts a server in the background unless one is there, and does not wait for it. If another server listens already by then, the new
+ * one ends at once. `rehearsed`: a session for whose calls the server warms itself up.
  */
 export async function startServer(
   { path, isThere }: Pick<ServerAddress, 'path' | 'isThere'>,
   rehearsed?: Rehearsed,
 ): Promise<void> {
   if (isThere) return;
-  // It makes it as well, but an end may have to be noted before.
+  // The server creates the directory, too, but the end of a session may have to be noted there earlier.
   orElse(() => ensureStateDirectory(dirname(path)), undefined);
   const more = rehearsed === undefined ? [] : [JSON.stringify(rehearsed)];
   const [program = '', ...words] = [...ownWords().program, 'warm', path, ...more];
-  // Only here: loading it takes as long as a start that needs none.
+  // Imported only where it is needed: loading this module takes as long as a whole call that starts no server.
   const { spawn } = await import('node:child_process');
   const server = spawn(program, words, { detached: true, stdio: 'ignore', cwd: '/' });
-  // What cannot be started is not there the next time, either.
+  // A failure is ignored on purpose: the next call finds no server and tries again.
   server.once('error', () => {});
   server.unref();
 }
@@ -147,10 +152,10 @@ async function isListening(path: string): Promise<boolean> {
   });
 }
 
-/** The name of a server’s socket, as native/client gives it. */
+/** The file name of a server's socket, as native/client builds it. */
 const SOCKET = /^warm-[0-9a-f]+\.sock$/;
 
-/** Where the servers of this user listen. */
+/** The paths of the sockets at which servers of this user listen. */
 export async function listeningServers(): Promise<readonly string[]> {
   const directory = stateDirectory();
   const found = orElse(() => readdirSync(directory), [])
@@ -160,14 +165,14 @@ export async function listeningServers(): Promise<readonly string[]> {
   return found.filter((_, index) => isThere[index]);
 }
 
-/** A server that is started makes itself ready for so long at most. */
+/** Milliseconds in which a server must listen after its start. */
 const START_MS = 20_000;
 
 /**
- * Starts one if there is none, and waits until it listens.
- * @throws {SandboxError} `service.unusable` if it does not.
+ * Starts a server if there is none, and waits until it listens.
+ * @throws {SandboxError} `service.unusable` if it does not listen in time.
  */
-export async function startedServer(address: Pick<ServerAddress, 'path' | 'isThere'>): Promise<void> {
+export async function ensureServer(address: Pick<ServerAddress, 'path' | 'isThere'>): Promise<void> {
   await startServer(address);
   for (const end = performance.now() + START_MS; performance.now() < end; ) {
     if (await isListening(address.path)) return;
@@ -179,35 +184,38 @@ export async function startedServer(address: Pick<ServerAddress, 'path' | 'isThe
   );
 }
 
-/** A hook may come so long after the end of its session, and a server may be on its way. */
+/** Milliseconds for which an ended session is remembered: late hooks of it may come, and a server for it may still be starting. */
 const REMEMBERED_MS = 600_000;
 
-/** Where it is noted which sessions have ended, for servers that are on their way, stopped, or would be started for them. */
-const endsOf = (path: string) =>
+/**
+ * The file that lists ended sessions. A server that is starting or suspended reads it later, and no server is started for a
+ * session that it names.
+ */
+const endsFile = (path: string) =>
   join(dirname(path), `ended-${basename(path, '.sock').replace(/^warm-/, '')}`);
 
 /** A session that has ended. */
 interface EndedSession {
   readonly session: string;
-  /** Its agent runs on, and what it runs in the background. */
+  /** The agent keeps running with another session, and so do its background commands. */
   readonly agentGoesOn: boolean;
-  /** When that was noted: milliseconds since 1970. */
+  /** When the end was noted: milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Notes that a session has ended. */
+/** Writes down that a session has ended. */
 export function noteEnd(path: string, { session, agentGoesOn }: Omit<EndedSession, 'at'>): void {
   forgetEnds(path, []);
-  // Where that cannot be, no server listens, either.
+  // A failure needs no message: where this file cannot be written, no server can listen either.
   orElse(
-    () => appendFileSync(endsOf(path), endLine({ session, agentGoesOn, at: Date.now() }), { mode: 0o600 }),
+    () => appendFileSync(endsFile(path), endLine({ session, agentGoesOn, at: Date.now() }), { mode: 0o600 }),
     undefined,
   );
 }
 
-/** Sessions that have ended not long ago. */
+/** The sessions that have ended within the last ten minutes. */
 export function notedEnds(path: string): readonly EndedSession[] {
-  const text = orElse(() => readFileSync(endsOf(path), 'utf8'), '');
+  const text = orElse(() => readFileSync(endsFile(path), 'utf8'), '');
   return text
     .split('\n')
     .map(parsedJson)
@@ -218,15 +226,15 @@ export function notedEnds(path: string): readonly EndedSession[] {
 const isEndedSession = (value: unknown): value is EndedSession =>
   isObject(value) && typeof value.session === 'string' && typeof value.at === 'number';
 
-/** Forgets that sessions have ended, which go on, and what is long ago. */
+/** Removes the ends of `sessions`, which were begun again, and old ones. */
 export function forgetEnds(path: string, sessions: readonly string[]): void {
-  const text = orElse(() => readFileSync(endsOf(path), 'utf8'), '');
+  const text = orElse(() => readFileSync(endsFile(path), 'utf8'), '');
   if (text === '') return;
   const left = notedEnds(path).filter(({ session }) => !sessions.includes(session));
   const kept = left.map(endLine).join('');
   if (kept === text) return;
-  if (kept === '') rmSync(endsOf(path), { force: true });
-  else orElse(() => writeFileSync(endsOf(path), kept, { mode: 0o600 }), undefined);
+  if (kept === '') rmSync(endsFile(path), { force: true });
+  else orElse(() => writeFileSync(endsFile(path), kept, { mode: 0o600 }), undefined);
 }
 
 const endLine = (ended: EndedSession) => `${JSON.stringify(ended)}\n`;

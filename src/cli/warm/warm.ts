@@ -31,21 +31,21 @@ import { Rehearsal, silentCaller } from './rehearsal.ts';
 import { Sessions } from './sessions.ts';
 import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
 
-/** Without a call for so long it is of no use to anybody. */
+/** Milliseconds without a call after which the server ends. */
 const UNUSED_MS = 1_800_000;
-/** How often it looks whether it can still be found, and is still wanted. */
+/** Milliseconds between two looks at whether the socket is still in place, and which sessions have ended. */
 const LOOK_MS = 10_000;
-/** Time for what is open to be closed. */
+/** Milliseconds for services and sandboxes to be closed when the server ends. */
 const ENDING_MS = 10_000;
-/** A server that was started for a service has no use for others if that service has not begun by then. */
+/** Milliseconds for which a server that was started for a service waits while the user is asked about that service. */
 const QUESTION_MS = 120_000;
-/** Something of ours went wrong. */
+/** The exit status for an error of this program. */
 const FAILED = 125;
 
 /**
- * Internal, started by `hook` and by `--warm`: serves calls of this user that native/client hands over on a socket. Each is
- * done as a process of its own would do it, with the caller's environment, directory and streams; what such a process would
- * do otherwise here (a terminal, a question on one, help) is left to it.
+ * Internal, started by `hook`, `--warm` and `up`: serves calls of this user that native/client hands over on a socket. A call behaves
+ * as in a process of its own, with the caller's environment, directory and streams. Calls that would behave differently in the server
+ * (a terminal, a question on it, help) are left to the client.
  */
 export async function warm([path = '', rehearsed]: readonly string[]): Promise<number> {
   ensureStateDirectory(dirname(path));
@@ -53,11 +53,11 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const addon = loadAddon();
     const agents = new AgentCommands();
     const policies = new OpenPolicies(agents, () => sessions.endSoon());
-    const services = new Supervisor(path, agents, () => sessions.servicesEnded());
+    const services = new Supervisor(path, agents, () => sessions.endWithoutSessions());
     const sessions = new Sessions(services);
     const rehearsal = new Rehearsal(policies, () => sessions.isBusy);
     const state = lazyState(stateDirectory());
-    // Each call opens and closes the database, which takes long for who is the only one.
+    // Each call opens and closes the database, which is slow unless this process has it open already.
     const keepOpen = async () => void (hasState() && (await state()));
     const session: Rehearsed | undefined = rehearsed === undefined ? undefined : JSON.parse(rehearsed);
     const listener = await listenForCalls({
@@ -76,8 +76,8 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
           await keepOpen().catch(() => {});
           if (first === 'up') {
             const taken = await takeService(call, rest, policies, services);
-            // Its user may be asked now, and come back.
-            if (taken === undefined) setTimeout(() => sessions.servicesEnded(), QUESTION_MS).unref();
+            // The client may ask its user now, and call again with the answer.
+            if (taken === undefined) setTimeout(() => sessions.endWithoutSessions(), QUESTION_MS).unref();
             return taken;
           }
           return takeCall(call, { policies, sessions, rehearsal, services, agents, path });
@@ -86,18 +86,18 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     });
     serveOthersOnly();
     if (session !== undefined) {
-      // Its beginning, and all calls until now, were answered elsewhere.
-      sessions.saw({ kind: 'session-start', session: session.session });
+      // Another process answered the start of this session, so this server has not seen it.
+      sessions.record({ kind: 'session-start', session: session.session });
       rehearsal.begin(session, { ...process.env });
     }
     const socket = statSync(listener.path).ino;
     const unreachable = deferred<void>();
     const look = () => {
       if (!isThere(listener.path, socket)) unreachable.resolve();
-      // By hooks that were answered elsewhere, because this was on its way or stopped.
+      // Hooks that other processes answered, while this server was starting or suspended, have noted the ends of sessions.
       for (const { at, session: ended, agentGoesOn } of notedEnds(path))
-        if ((at >= performance.timeOrigin || ended === session?.session) && sessions.hasEnded(ended)) {
-          // Which agent's it was is not noted.
+        if ((at >= performance.timeOrigin || ended === session?.session) && sessions.recordEnd(ended)) {
+          // The note does not name the agent, so the session of any agent with this ID is meant.
           const name = sessionNameOf('', ended);
           endSession({ policies, services, agents }, (one) => one.endsWith(name), agentGoesOn);
         }
@@ -107,7 +107,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     await Promise.race([listener.ended, sessions.over, unreachable.promise, aborted(signal)]);
     clearInterval(looking);
     rehearsal.end();
-    // One that cannot end, for a thread that waits for something, ends with the process.
+    // Something that cannot be closed, because a thread of it is blocked, ends with the process.
     const closed = async () => {
       await services.endAll();
       await listener.close('the server is stopping');
@@ -119,7 +119,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
   });
 }
 
-/** What the calls of one server share. */
+/** The parts of a server that its calls share. */
 interface Parts {
   readonly policies: OpenPolicies;
   readonly sessions: Sessions;
@@ -130,30 +130,29 @@ interface Parts {
 }
 
 /**
- * The session of an agent has ended, and what was started for it with it, unless the agent goes on and runs it still. Returns what
- * its user may want to know of that.
+ * Ends the services, background commands and machine of a session that has ended. If the agent keeps running and has background
+ * commands, these and the machine are kept for its next session. Returns a line for the user; `undefined`: nothing was ended.
  */
 function endSession(
   { policies, services, agents }: Pick<Parts, 'policies' | 'services' | 'agents'>,
   isOver: (session: string) => boolean,
   agentGoesOn: boolean,
 ): string | undefined {
-  const all = agents.allOver(isOver);
-  const runsOn = agentGoesOn && agents.isRunning(all);
-  const commands = runsOn ? [] : agents.endSession(all);
+  const isInChain = agents.withChain(isOver);
+  const keepsRunning = agentGoesOn && agents.isRunning(isInChain);
+  const commands = keepsRunning ? [] : agents.endSession(isInChain);
   const ended = [
-    ...services.endSession(runsOn ? isOver : all),
+    ...services.endSession(keepsRunning ? isOver : isInChain),
     ...commands.map(({ command }) => quoted(command)),
   ];
-  // Else its machine is kept for the session that the agent begins next.
-  if (!runsOn) policies.endSession(all);
-  return ended.length === 0 ? undefined : `sandbox-run: with this session ended ${ended.join(', ')}`;
+  if (!keepsRunning) policies.endSession(isInChain);
+  return ended.length === 0 ? undefined : `sandbox-run: ended with this session: ${ended.join(', ')}`;
 }
 
-/** Whether the path still leads to our socket: else nobody finds us any more. */
+/** Whether the path still leads to this server's socket. If not, no client finds the server any more. */
 const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry: false })?.ino === inode;
 
-/** What is to be done for a call; `undefined`: the client does it. */
+/** The work for a call; `undefined`: the server does not accept it, and the client performs it in a new process. */
 async function takeCall(
   { args, caller, hasTerminal, parent }: Call,
   { policies, sessions, rehearsal, services, agents, path }: Parts,
@@ -174,22 +173,22 @@ async function takeCall(
     return {
       do: async () => {
         const status = await answerCall({ agent, options: kept }, (event) => {
-          sessions.saw(event);
+          sessions.record(event);
           if (event.kind === 'session-end') {
             noteEnd(path, event);
             const ended = sessionNameOf(agent, event.session);
-            if (event.agentGoesOn) sessions.left(ended, parent, rest);
+            if (event.agentGoesOn) sessions.rememberPrevious(ended, parent, rest);
             return endSession({ policies, services, agents }, (one) => one === ended, event.agentGoesOn);
           }
           if (event.kind !== 'session-start') return undefined;
-          const before = sessions.takeLeft(parent, rest);
-          if (before !== undefined && agents.isRunning(agents.allOver((one) => one === before)))
-            agents.goOn(sessionNameOf(agent, event.session), before);
+          const previous = sessions.takePrevious(parent, rest);
+          if (previous !== undefined && agents.isRunning(agents.withChain((one) => one === previous)))
+            agents.continueSession(previous, sessionNameOf(agent, event.session));
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
           return undefined;
         });
-        // The agent has its answer first.
+        // Only after the agent has its answer, so that it does not wait for this.
         if (rewritten !== undefined) setImmediate(lookAhead, rewritten, caller, policies);
         return status;
       },
@@ -200,7 +199,10 @@ async function takeCall(
   return asked && takeCommand(asked, hasTerminal, policies, services);
 }
 
-/** A service that is to begin; `undefined`: the client says what is wrong, asks its user, or reads which services there are. */
+/**
+ * The work for a call of `up`; `undefined`: the server does not accept it, and the client prints what is wrong, asks its user, or
+ * reads which services the policy files name.
+ */
 async function takeService(
   { caller, hasTerminal }: Call,
   args: readonly string[],
@@ -211,7 +213,7 @@ async function takeService(
   if (wish === undefined || !('command' in wish)) return undefined;
   const signals = new SignalForwarding();
   const gate = gateOf({ quiet: wish.quiet }, signals);
-  // Signals of the call have no command to go to: a service has its own life.
+  // Signals to the call of `up` must not reach the service, which outlives that call.
   signals[Symbol.dispose]();
   const options = { ...whereCalled(wish.sandbox), gate };
   if (!hasPlainPolicy(options)) return undefined;
@@ -232,7 +234,7 @@ async function takeService(
   };
 }
 
-/** Resolves what the command that a hook has just rewritten will ask for, while the agent starts it. */
+/** Resolves the policy for a command that a hook has just rewritten, while the agent starts that command. */
 function lookAhead(words: readonly string[], { cwd, env }: Call['caller'], policies: OpenPolicies): void {
   const caller = silentCaller(cwd(), env);
   const look = async () => {
@@ -240,11 +242,11 @@ function lookAhead(words: readonly string[], { cwd, env }: Call['caller'], polic
     const asked = ofRun(words);
     if (asked !== undefined) await policies.lookAhead(await asked.options(signals), caller);
   };
-  // What fails is said to the command, for which it fails as well.
+  // Errors are ignored on purpose: the command meets the same error and reports it.
   void onBehalfOf(caller, look).catch(() => {});
 }
 
-/** What is said of arguments is said by the client itself, which has to parse them then. */
+/** Parses arguments without printing anything. `undefined`: the arguments are wrong, and the client prints why. */
 function quietly<T>(caller: Call['caller'], parse: () => T): T | undefined {
   try {
     return onBehalfOf({ ...caller, write: () => false }, parse);
@@ -254,13 +256,13 @@ function quietly<T>(caller: Call['caller'], parse: () => T): T | undefined {
   }
 }
 
-/** A command that is to run in a sandbox with these options. */
+/** A call that runs a command in a sandbox. */
 interface Asked {
   readonly command: Command;
   readonly taints?: readonly Taint[];
-  /** Its user has approved it, or must not be asked on a terminal that may be the model's. */
+  /** The user has approved the command, or must not be asked because the terminal may be the model's. */
   readonly asksNobody?: boolean;
-  /** It is handed over only to reach services that run. */
+  /** The call is accepted only if the command reaches running services: otherwise the server has no advantage for it. */
   readonly onlyForServices?: boolean;
   readonly options: (signals: SignalForwarding) => MaybePromise<SandboxOptions>;
   readonly run: (
@@ -304,7 +306,7 @@ function ofRun(args: readonly string[]): Asked | undefined {
 
 function ofShell(args: readonly string[]): Asked | undefined {
   const wanted = parseShellArguments(args);
-  // A script has to be read first, in the sandbox, and who types wants the terminal.
+  // Other sources are left to the client: a script must be read in the sandbox first, and an interactive shell needs the terminal.
   if (wanted.kind !== 'run' || wanted.source.from !== 'string') return undefined;
   const confined = { wanted, settings: readShellSettings(caller().env) };
   return {
@@ -315,13 +317,13 @@ function ofShell(args: readonly string[]): Asked | undefined {
   };
 }
 
-/** A policy that is no file, such as a named pipe, may have to be waited for: by its own caller only. */
+/** False if the policy is a special file, such as a named pipe: reading it could block the server for other callers. */
 function hasPlainPolicy({ policy }: SandboxOptions): boolean {
   if (typeof policy !== 'string') return true;
   return statSync(policy, { throwIfNoEntry: false })?.isFile() !== false;
 }
 
-/** With paths that are relative for the caller, and would mean others here. */
+/** Options with absolute paths: relative ones mean the caller's directory, and the server has another one. */
 function whereCalled(options: SandboxOptions): SandboxOptions {
   const workspace = directoryPath(options.workspace);
   const { policy } = options;
@@ -372,7 +374,7 @@ async function takeCommand(
   };
 }
 
-/** `undefined`: there is none, which the client says when it has none, either. */
+/** The lease of a sandbox; `undefined`: it cannot be made, and the client will meet the same error and report it. */
 async function leased(
   open: () => Promise<Lease<OpenSandbox> | undefined>,
 ): Promise<Lease<OpenSandbox> | undefined> {
@@ -384,7 +386,7 @@ async function leased(
   }
 }
 
-/** Whether its user would be asked on the caller's terminal, where only the caller can. */
+/** Whether the user has to be asked on the caller's terminal, which only the client can do. */
 async function isAskedThere(
   sandbox: OpenSandbox,
   { command, taints = [], asksNobody }: Pick<Asked, 'command' | 'taints' | 'asksNobody'>,

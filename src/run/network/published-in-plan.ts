@@ -24,10 +24,10 @@ export function withPublished(plan: LaunchPlan, { network: { publish } }: Policy
       ? []
       : [`programs that may use its socket to ${sockets.map(({ inner }) => `port ${inner}`).join(', ')}`]),
   ];
-  // The sandbox has an address of the host's loopback interface (native/notify/own_loopback.h), and no namespace of its own.
+  // A sandbox with a listed network has no network namespace, only its own address on the host's loopback (native/notify/own_loopback.h).
   const where =
     plan.network === 'listed'
-      ? ', at an address of the sandbox on this host’s loopback; while no command listens there, what another program of this host has at that port gets these connections'
+      ? ', at an address of the sandbox on this host’s loopback; while no command listens there, another program of this host that listens at that port gets these connections'
       : '';
   const said = `; some can connect in: ${ways.join(', ')} (network.publish)${where}`;
   const { report } = plan;

@@ -15,8 +15,8 @@ const NAMED = 4;
 const QUOTED_CHARACTERS = 200;
 
 /**
- * Those of a result that are told: of a command that failed what was denied; of any, the connections that it was not let to make and
- * what git left as it was.
+ * The denials of a result that are reported: refused connections and files that git left as they were always, all others only if the
+ * command failed.
  */
 export function toldDenials({
   ok,

@@ -412,7 +412,7 @@ function adviceAfterEnd(result: Pick<ExecutionResult, 'status' | 'limit'>): stri
   if (result.limit !== undefined)
     return `Next: ${LESS[result.limit.name]}, or tell the user that it needs more.`;
   if (result.status === 'timed-out')
-    return 'Next: start a server or watcher in the background, work in smaller steps, or tell the user that it needs more time. What it did before is not undone.';
+    return 'Next: if it is a server or watcher, start it in the background; otherwise work in smaller steps, or tell the user that it needs more time. What it did until then is not undone.';
   return 'Next: it was canceled from outside. Run it again only if the user wants it.';
 }
 

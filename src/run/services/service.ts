@@ -6,21 +6,21 @@ import { BYTE_BY_BYTE, OutputLog } from '../output/output-log.ts';
 import { createDecoder } from '../output/show.ts';
 import { LinePattern } from './line-pattern.ts';
 
-/** Bytes that are kept of what a service writes: the last ones of both streams together. */
+/** Bytes of output that are kept: the last ones of both streams together. */
 const KEPT_BYTES = 1024 * 1024;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** Failures in a row after which a service is not started any more. */
+/** How often in a row a service that fails is started again. */
 const MOST_FAILURES = 10;
-/** A service that ran for so long has not failed in a row. */
+/** Milliseconds after which a run counts as a success for `MOST_FAILURES`: the next failure is the first in a row. */
 const RAN_WELL_MS = 60_000;
-/** How often it is looked whether a port listens: growing between these. */
+/** Milliseconds between two looks at whether a port listens: they grow from `first` to `most`. */
 const LOOK_MS = { first: 30, most: 400 } as const;
 
-/** What a service is to be. */
+/** The settings of a service. */
 export interface ServiceWish {
   readonly command: Command;
-  /** Of each start. Output goes to the log of the service. */
+  /** The options of each start. Output goes to the log of the service. */
   readonly run: Omit<JobOptions, 'background' | 'onOutput' | 'signal'>;
   /** When it is ready: a process of it listens at a TCP port, or a line of its output matches. `undefined`: once it runs. */
   readonly ready: { readonly port: number } | { readonly line: string } | undefined;
@@ -30,32 +30,32 @@ export interface ServiceWish {
   readonly lifetimeMs: number | undefined;
 }
 
-/** What a service does now. */
+/** The state of a service. `waiting`: it has failed and will be started again. */
 export type ServiceState = 'starting' | 'running' | 'ready' | 'waiting' | 'stopping' | 'ended';
 
 /** How a service ended. */
 export interface ServiceEnd {
   readonly why: 'by-itself' | 'stopped' | 'lifetime' | 'too-many-failures';
-  /** Of its last start; `undefined`: it never came to one, or that failed as `problem` says. */
+  /** The result of the run that was its last; `undefined`: it was stopped between two runs, or a start failed as `problem` says. */
   readonly result: ExecutionResult | undefined;
   readonly problem?: string;
 }
 
-/** What a service needs of a sandbox. */
+/** The part of a sandbox that a service needs. */
 interface Starter {
   start(command: Command, options: JobOptions): BackgroundJob;
 }
 
-/** A command in the background that is to go on until somebody stops it. It begins when it is made. */
+/** A background command that runs until somebody stops it. The constructor starts it. */
 export class Service {
   readonly wish: ServiceWish;
-  /** The last output, byte by byte. */
+  /** The last output. */
   readonly log = new OutputLog(KEPT_BYTES, BYTE_BY_BYTE);
-  /** Settles when it has ended, with all that it started. Never rejects. */
+  /** Settles when it and everything that it started have ended. Never rejects. */
   readonly ended: Promise<ServiceEnd>;
   readonly #sandbox: Starter;
   #ready = deferred<void>();
-  /** Ends the look whether the start that runs is ready. */
+  /** Ends the waiting for the current start to be ready. */
   #look: AbortController | undefined;
   readonly #over = new AbortController();
   readonly #lifetime: NodeJS.Timeout | undefined;
@@ -84,8 +84,8 @@ export class Service {
   }
 
   /**
-   * Settles when it is ready for the first time since it was made or {@link startAgain} was called, which is when it runs if nothing
-   * else was asked for.
+   * Settles when the service is ready for the first time since it was made or since {@link startAgain} was called. Without a readiness
+   * condition that is when its command runs.
    */
   get ready(): Promise<void> {
     return this.#ready.promise;
@@ -107,31 +107,34 @@ export class Service {
     return first;
   }
 
-  /** Where programs of this machine can connect to, also while nothing listens there. */
+  /** The published ports, at which programs of this host can connect. They exist even while no server listens behind them. */
   get published(): readonly PublishedPort[] {
     return this.#job?.published ?? [];
   }
 
-  /** What its processes listen on now. */
+  /** The sockets on which its processes listen now. */
   async ports(): Promise<readonly JobPort[]> {
     return (await this.#job?.ports()) ?? [];
   }
 
-  /** SIGTERM, then SIGKILL after the grace period, to everything that it started; also while it is about to begin. Settles when all has ended. */
+  /**
+   * Sends SIGTERM, and SIGKILL after the grace period, to everything that the service started. Also works while it is being started.
+   * Settles when everything has ended.
+   */
   async stop(): Promise<ServiceEnd> {
     this.#stop('stopped');
     return this.ended;
   }
 
-  /** Ends what runs and starts it again, at once. Settles when that has been decided about. False: it is not running any more. */
+  /** Ends the current run and starts the command again, at once. Settles when the current run has ended. False: the service has ended. */
   async startAgain(): Promise<boolean> {
     if (this.#over.signal.aborted || this.#state === 'ended') return false;
     this.#again = true;
-    // What the start before still says is not about the next one.
+    // Output and ports of the previous start must not make the next one ready.
     this.#look?.abort();
     const { resolve } = this.#ready;
     this.#ready = deferred();
-    // A caller that waits for the start before means this one now.
+    // A caller that waits for the previous start to be ready waits for this one now.
     void this.#ready.promise.then(resolve);
     const before = this.#job;
     this.#wake();
@@ -178,7 +181,7 @@ export class Service {
     }
   }
 
-  /** One start of its command, to the end of all that it leaves behind. */
+  /** Starts the command once. Settles when the command and everything that it left running have ended. */
   async #once(): Promise<ExecutionResult> {
     const { ready, run, command } = this.wish;
     if (!this.#over.signal.aborted) this.#state = 'starting';
@@ -200,14 +203,14 @@ export class Service {
       },
     });
     this.#job = job;
-    // It was stopped meanwhile.
+    // `stop` may have been called while the job was made.
     if (this.#over.signal.aborted) void job.end().catch(() => {});
     void job.launched.then((isLaunched) => {
       if (!isLaunched || this.#over.signal.aborted) return;
       if (ready === undefined) this.#isReady(look);
       else if ('port' in ready) void this.#awaitPort(job, ready.port, look);
     });
-    // What failed and left something behind has failed.
+    // If the command itself fails, the service has failed, even if it left processes running: end those.
     void job.waitForExit().then((exit) => {
       if (exit !== undefined && exit.exitCode !== 0) void job.end().catch(() => {});
     });
@@ -248,7 +251,7 @@ export class Service {
   }
 }
 
-/** What ended in a way that another start may not. What was refused, or could not begin, is so the next time, too. */
+/** Whether another start may succeed. A command that was refused or could not be started will fail in the same way again. */
 function mayBeTriedAgain(result: ExecutionResult): boolean {
   if (result.status === 'denied' || result.status === 'canceled' || result.status === 'setup-failed')
     return false;

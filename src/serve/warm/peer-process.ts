@@ -2,27 +2,27 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { orElse } from '../../base/or-else.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
 
-/** What /proc says of a process that commands which it starts would inherit; see proc(5). */
+/** What commands would inherit from a process, according to /proc; see proc(5). */
 interface ProcessLooks {
-  /** As text, to be compared and nothing else: all but the control group. */
+  /** All inherited properties except the control group, one per line. Only to be compared. */
   readonly inherited: string;
-  /** The part of it that says where the process is: its namespaces and root directory. */
+  /** The part of `inherited` that says where the process is: its namespaces and root directory. */
   readonly place: string;
   readonly hasTerminal: boolean;
-  /** The process that started it. */
+  /** The ID of the parent process. */
   readonly parent: number;
 }
 
-/** Of /proc/PID/status: identity, rights, filters, file mode mask and processors. */
+/** Lines of /proc/PID/status that are compared: identity, rights, filters, file mode mask and processors. */
 const INHERITED =
   /^(?:Umask|Uid|Gid|Groups|CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp|Seccomp_filters|Cpus_allowed):.*$/gm;
 const NAMESPACES = ['mnt', 'net', 'pid', 'user', 'ipc', 'uts', 'cgroup'];
-/** Fields of /proc/PID/stat, counted behind the name, which may have spaces: its parent, the terminal, and the nice value. */
+// Fields of /proc/PID/stat, counted after the name, which may contain spaces.
 const PARENT = 1;
 const TERMINAL = 4;
 const NICE = 16;
 
-/** What is known of a process; `undefined`: not enough, as of one that is gone. */
+/** Reads the inherited properties of a process; `undefined`: they cannot be read, for example because it is gone. */
 export function peerProcess(process: number | 'self'): ProcessLooks | undefined {
   const read = (file: string) => readFileSync(`/proc/${process}/${file}`, 'utf8');
   return orElse(() => {
@@ -35,7 +35,7 @@ export function peerProcess(process: number | 'self'): ProcessLooks | undefined 
     const inherited = [
       ...(read('status').match(INHERITED) ?? []),
       place,
-      // Node raises its own soft limit of files at its start. Columns are filled up with blanks, which depend on it.
+      // Node raises its soft limit of open files at start, so that is not compared, nor the padding behind it, which depends on it.
       read('limits').replace(/^(Max open files +)\S+ +/m, '$1'),
       `nice ${fields[NICE]}`,
     ];
@@ -52,13 +52,13 @@ function ownLooks(): NonNullable<typeof own> {
   return own ?? { inherited: '', place: '' };
 }
 
-/** Something about two processes that is not the same: a line about either. */
+/** A property in which two processes differ: one line about each. */
 type Difference = readonly [theirs: string, ours: string];
 
 /**
- * The first thing that a command which this process starts for another one would not have as it would have it there: who it
- * is, what it may, where it is, and how much it can have. `undefined`: there is none. A sandboxed command, which has filters
- * of its own, is never like us.
+ * The first inherited property (identity, rights, namespaces, limits, control group) in which another process differs from this one: a
+ * command that this process starts on its behalf would have ours instead of its own. `undefined`: there is no difference. A
+ * sandboxed command always differs, because it has additional seccomp filters.
  */
 export function inheritedDifference(
   process: number,
@@ -75,7 +75,7 @@ export function inheritedDifference(
   return groups[0] === groups[1] ? undefined : differenceOfGroups(groups);
 }
 
-/** The first line that is in one of the texts only. */
+/** The first line of each text that the other one does not have. */
 function differenceOfGroups([theirs, ours]: Difference): Difference {
   const onlyIn = (text: string, other: string) => {
     const others = other.split('\n');

@@ -110,8 +110,8 @@ export function listedTcp(table: string): readonly (readonly [string, Listed])[]
 /** __SO_ACCEPTCON: the socket listens. */
 const UNIX_LISTENS = 0x10000;
 /**
- * Where the supervisor of a listed network binds the Unix socket of a command (native/notify/unix_table.cc): the table does not have
- * the name by which other commands reach it.
+ * The path at which the supervisor of a listed network binds the Unix sockets of commands (native/notify/unix_table.cc). The path by
+ * which other commands reach such a socket is not in the kernel's table, so the socket is left out.
  */
 const BY_SUPERVISOR = /^\/proc\/self\/fd\/\d+\/s$/;
 

@@ -1,15 +1,17 @@
 #include "sys/control_group.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "check.h"
 #include "core/cgroup_files.h"
 #include "support.h"
@@ -86,7 +88,7 @@ class Groups {
   std::string TextFrom(const std::string& membership, uid_t user = geteuid()) const {
     const auto made = std::make_unique<ControlGroup>();
     made->Set(membership);
-    made->LeaveOutIdleGroups(root().c_str(), user);
+    made->OmitGroupsWithoutSettings(root().c_str(), user);
     return std::string(made->text());
   }
 
@@ -204,7 +206,7 @@ class RealGroups {
   std::string TextOf(const std::string& group) const {
     const auto made = std::make_unique<ControlGroup>();
     made->Set("0::" + group + "\n");
-    made->LeaveOutIdleGroups(root_.c_str(), geteuid());
+    made->OmitGroupsWithoutSettings(root_.c_str(), geteuid());
     return std::string(made->text());
   }
 
@@ -249,8 +251,8 @@ TEST(ControlGroupIsReadAsItsProcessReadsIt) {
   ASSERT_TRUE(own->Read("self"));
   EXPECT_EQ(std::string(own->text()), ReadText("/proc/self/cgroup"));
   ASSERT_TRUE(other->Read(std::to_string(getpid()).c_str()));
-  own->LeaveOutIdleGroups();
-  other->LeaveOutIdleGroups();
+  own->OmitGroupsWithoutSettings();
+  other->OmitGroupsWithoutSettings();
   EXPECT_EQ(own->text(), other->text());
   if (geteuid() == 0) EXPECT_EQ(std::string(own->text()), ReadText("/proc/self/cgroup"));
   EXPECT_TRUE(!other->Read("no-process"));
