@@ -56,7 +56,8 @@ constexpr char kExit = 'X';
 
 // A server that does not answer for so long is busy, or stopped.
 constexpr int kPatienceMs = 2000;
-// One that was started for this call has its policy to read first, and nobody else takes it.
+// Patience for a server that this program named by its address (`up` has just started it, for
+// example): it may have to read the policy first, and no other process can perform the call.
 constexpr int kLongPatienceMs = 60'000;
 // As hook.ts: larger than any call of a tool.
 constexpr size_t kMostInput = 8 * 1024 * 1024 + 1;
@@ -475,7 +476,7 @@ constexpr const char* kDied =
 }
 
 // Returns if the call is still this process's own: nothing has run, and its signals are as they
-// were. `patience_ms`: for a server that is there to say whether it takes the call.
+// were. `patience_ms`: how long to wait for a server that is there to accept or refuse the call.
 void HandOver(const UniqueFd& server, const UniqueFd& request, int patience_ms) {
   const sigset_t forwarded = Forwarded();
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
@@ -521,7 +522,7 @@ int Main(int count, char** words) {
     // Before there is a connection: a server that takes one up and finds nothing looks again later.
     const UniqueFd request = WriteRequest(count - 3, words + 3);
     const UniqueFd server = Connect(address);
-    // This program had one server asked, by its address.
+    // The program that started this client named one server by its address.
     const bool alone = asked && said[0] != kAsked;
     if (server.valid() && request.valid())
       HandOver(server, request, alone ? kLongPatienceMs : kPatienceMs);

@@ -80,7 +80,7 @@ class Publications {
   // the relay had ended before.
   bool Release(uint32_t id);
 
-  // The first port from `from` on that is free at all of the addresses; 0 if none is.
+  // The first of the 1,000 ports from `from` on that is free at all of the addresses; 0: none is.
   static uint16_t FreePort(const std::vector<Address>& addresses, uint32_t from);
 
  private:

@@ -63,15 +63,15 @@ export class AgentCommands {
   }
 
   /** The first session in the chain of a session: the commands of the whole chain run on the machine that was made for it. */
-  firstOf(session: string): string {
+  firstInChain(session: string): string {
     const previous = this.#previous.get(session);
-    return previous === undefined ? session : this.firstOf(previous);
+    return previous === undefined ? session : this.firstInChain(previous);
   }
 
   /** Records that an agent has begun `session` after `previous`, while commands of `previous` keep running. */
   continueSession(previous: string, session: string): void {
     // A session that is part of a chain stays where it is: a second predecessor or a cycle would change its machine.
-    if (this.firstOf(previous) !== session && !this.#previous.has(session))
+    if (this.firstInChain(previous) !== session && !this.#previous.has(session))
       this.#previous.set(session, previous);
   }
 
@@ -82,8 +82,9 @@ export class AgentCommands {
 
   /** Extends a test for ended sessions to the chains of those that continue another: commands of the chain end with them. */
   withChain(isOver: (session: string) => boolean): (session: string) => boolean {
-    const firsts = new Set([...this.#previous.keys()].filter(isOver).map((session) => this.firstOf(session)));
-    return (session) => isOver(session) || firsts.has(this.firstOf(session));
+    const ended = [...this.#previous.keys()].filter(isOver);
+    const firsts = new Set(ended.map((session) => this.firstInChain(session)));
+    return (session) => isOver(session) || firsts.has(this.firstInChain(session));
   }
 
   /** Stops the commands of ended sessions without waiting, and returns them. */

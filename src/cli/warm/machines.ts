@@ -10,52 +10,51 @@ import { identityOf } from '../../workspace/index.ts';
 import { sharedOptions } from '../shared/options.ts';
 import { type AgentCommands, SessionBackground } from './background.ts';
 
-/** With which others a sandbox shares a machine: namespaces with one loopback, one /tmp and one /dev/shm. */
+/** Keys that say which sandboxes share a machine: one loopback interface, one /tmp and one /dev/shm. */
 export interface Shared {
-  /** Sandboxes with the same text here are on one machine. `undefined`: it has one alone. */
+  /** Sandboxes with the same key are on one machine. `undefined`: the sandbox has a machine of its own. */
   readonly machine: string | undefined;
-  /** The machine of services of the same workspace and policy, which it joins if they run. */
+  /** The key of the machine of services of the same workspace and policy, which the sandbox joins if services run. */
   readonly place: string;
-  /** The session of an agent that it is for. */
+  /** The agent session that the sandbox is for; `undefined`: none. */
   readonly session: string | undefined;
 }
 
 /** What else runs on the machine of a sandbox that is lent. */
 export interface Company {
-  /** What runs in the background of the agent’s session; `undefined`: the call belongs to no session. */
+  /** The background commands of the agent's session; `undefined`: the call belongs to no session. */
   readonly background?: SessionBackground | undefined;
   /** Services of the user run on the same machine. */
   readonly reachesServices?: boolean;
 }
 
 /**
- * What the sandboxes of one server share: commands of one session of an agent reach each other, and services of the user are
- * reached by all commands of their workspace and policy. The first sandbox on a machine makes it, and each later one is made
- * beside the one before.
+ * The machines of one server. Commands of one agent session share a machine, and so do services and all commands of their workspace
+ * and policy. The first sandbox on a machine makes it; each later one is made beside the last one.
  */
 export class Machines {
   readonly #agents: AgentCommands;
   readonly #isOpen: (machine: string) => boolean;
   /** By machine: the last sandbox that was made on it, which the next one is made beside. */
   readonly #last = new Map<string, Promise<Beside | undefined>>();
-  /** By machine. */
+  /** By machine: the background commands on it. */
   readonly #backgrounds = new Map<string, SessionBackground>();
-  /** By place: the machine of the session that was used last there, which services that begin there join. */
+  /** By place: the machine of the session that was used last there. Services that are started there join it. */
   readonly #lastSessions = new Map<string, string>();
   /** By machine of a session: the place whose services are on it. */
   readonly #besideServices = new Map<string, string>();
   /** By place: how many services run there. */
   readonly #services = new Map<string, number>();
 
-  /** `agents` learns what runs in the background. `isOpen`: whether a sandbox that is open is on a machine. */
+  /** `agents` is told of background commands. `isOpen`: whether an open sandbox is on a machine. */
   constructor(agents: AgentCommands, isOpen: (machine: string) => boolean) {
     this.#agents = agents;
     this.#isOpen = isOpen;
   }
 
   /**
-   * Who shares a machine with a sandbox of these options: those with which it has in common all but what a command line says
-   * of one command. The session's id comes from the agent, by way of its hook: no command gets at a server.
+   * The keys of a sandbox with these options. They contain everything except options that concern a single command. The session ID can be
+   * trusted: it comes from the agent's hook, and no sandboxed command reaches a server.
    */
   sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
     const { timeout, tool, gate, ...same } = options;
@@ -65,21 +64,23 @@ export class Machines {
       return JSON.stringify([kept, layers, workspace, identityOf(workspace), ...others, home, networkRules]);
     };
     const place = sharing(sharedOptions(same));
-    // A session that a caller opened itself has its own life, which is not known here.
+    // A session object of the library is opened and closed by its caller, so its end is not known here.
     if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
-    const ofFirst = { ...same, session: this.#agents.firstOf(options.session) };
+    const ofFirst = { ...same, session: this.#agents.firstInChain(options.session) };
     return { machine: sharing(ofFirst, workspaceAsNamed), place, session: options.session };
   }
 
+  /** Whether services run in any place. */
   get hasAnyServices(): boolean {
     return [...this.#services.values()].some((count) => count > 0);
   }
 
+  /** Whether services run in a place. */
   hasServices(place: string): boolean {
     return (this.#services.get(place) ?? 0) > 0;
   }
 
-  /** Counts a service in a place, until what is returned is disposed of. */
+  /** Counts a service in a place until the result is disposed of. */
   beginService(place: string): Disposable {
     const count = (more: number) => this.#services.set(place, (this.#services.get(place) ?? 0) + more);
     count(1);
@@ -92,15 +93,15 @@ export class Machines {
     };
   }
 
-  /** What belongs to no session shares the machine of services that run. */
+  /** The keys of a sandbox after joining: one without a session joins the machine of services, if any run in its place. */
   joined(shared: Shared): Shared {
     const isJoined = shared.machine === undefined && this.hasServices(shared.place);
     return isJoined ? { ...shared, machine: shared.place } : shared;
   }
 
   /**
-   * Makes a sandbox on its machine. A session's first sandbox joins the services that run in its place, and services join the
-   * session that was there before them; otherwise the first sandbox makes a machine.
+   * Prepares a sandbox on its machine. The first sandbox of a session joins the services that run in its place, and services join the
+   * session that was used last there; otherwise the first sandbox makes a new machine.
    */
   prepare(
     { machine, place, session }: Shared,
@@ -119,7 +120,7 @@ export class Machines {
     const made = before.then((beside) =>
       prepareOf(resolved, options, { beside, isOfSession: isOfServices || session !== undefined }),
     );
-    // One that cannot be made takes nothing from the others.
+    // If preparing fails, the next sandbox is made beside the one before.
     this.#last.set(
       machine,
       made.catch(() => before),
@@ -127,7 +128,7 @@ export class Machines {
     return made;
   }
 
-  /** Notes that a sandbox is lent, and says what else is on its machine. */
+  /** Records that a sandbox is lent, and returns what else runs on its machine. */
   lend({ machine, place, session }: Shared): Company {
     if (machine === undefined) return {};
     if (session !== undefined) this.#lastSessions.set(place, machine);
@@ -138,7 +139,7 @@ export class Machines {
     return { background, reachesServices };
   }
 
-  /** Gives up machines that no open sandbox is on. `prepared`: one that stays for a sandbox that is made ready. */
+  /** Forgets machines without an open sandbox. `prepared`: one to keep, because a sandbox is being prepared on it. */
   forgetUnused(prepared: string | undefined): void {
     for (const machine of this.#last.keys())
       if (!this.#isOpen(machine) && prepared !== machine) this.#last.delete(machine);

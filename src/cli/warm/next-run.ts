@@ -5,14 +5,14 @@ import type { SandboxOptions } from '../../model/index.ts';
 import { type HostFindings, policyFiles, type ResolvedPolicy, trustDirectory } from '../../run/index.ts';
 import type { Surroundings } from '../../workspace/index.ts';
 
-/** An agent runs what a hook has answered within so long, unless it asks its user first. */
+/** Milliseconds within which an agent starts a command after its hook, unless it asks its user first. */
 const LASTS_MS = 1_000;
-/** A file that was changed within so long may be changed once more before the clock of its file system goes on. */
+/** Milliseconds for which a changed file may be changed again without a new timestamp: file system clocks are coarse. */
 const JUST_NOW_MS = 100;
 
 /**
- * What is known of the run that comes next, because a hook has just decided about it: what was found on the host, and its
- * resolved policy. Each is good for one run that comes at once.
+ * Saves work for a command whose hook has just been answered: what the hook found on the host, and the resolved policy. Each is used
+ * at most once, by a command that follows within `LASTS_MS`.
  */
 export class NextRun {
   #findings: { readonly session: string; readonly host: HostFindings; readonly at: number } | undefined;
@@ -25,12 +25,12 @@ export class NextRun {
       }
     | undefined;
 
-  /** Notes what a decision for the session of an agent finds on the host. */
+  /** Keeps what a decision for an agent session has found on the host. */
   foundBy({ session }: SandboxOptions, host: HostFindings): void {
     if (typeof session === 'string') this.#findings = { session, host, at: performance.now() };
   }
 
-  /** Takes what the last decision found on the host, if that was for the same session. */
+  /** Takes what the last decision found on the host; `undefined`: it was for another session or is too old. */
   takeFindings({ session }: SandboxOptions): HostFindings | undefined {
     const findings = this.#findings;
     if (findings === undefined || findings.session !== session) return undefined;
@@ -38,7 +38,7 @@ export class NextRun {
     return performance.now() - findings.at < LASTS_MS ? findings.host : undefined;
   }
 
-  /** Resolves the policy of a run before it comes, unless one is resolved already or what it is read from has just changed. */
+  /** Resolves the policy of an expected command, unless one is kept already or a file that it depends on has just changed. */
   async lookAhead(
     options: SandboxOptions,
     around: Surroundings,
@@ -58,7 +58,7 @@ export class NextRun {
     await resolved;
   }
 
-  /** Takes the policy of `lookAhead`, if it is that of this run and nothing that it was read from has changed. */
+  /** Takes the policy of `lookAhead`; `undefined`: options or variables differ, a file has changed, or the policy is too old. */
   async takePolicy(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy | undefined> {
     const ahead = this.#ahead;
     if (ahead === undefined || ahead.question !== questionOf(options, around)) return undefined;
@@ -70,10 +70,10 @@ export class NextRun {
   }
 }
 
-/** Variables that a shell or an agent sets for what it starts, and that say nothing to the settings that are read. */
+/** Variables that a shell or an agent changes for each process that it starts. No policy or setting depends on them. */
 const OF_ITS_SHELL = /^(?:_|PWD|OLDPWD|SHLVL|GIT_EDITOR|TRACEPARENT|CLAUDE\w*)$/;
 
-/** All that a policy is resolved from and that a call brings with it. */
+/** Everything in a call that its policy depends on, as text. */
 const questionOf = ({ gate, ...options }: SandboxOptions, { env }: Surroundings): string =>
   JSON.stringify([
     options,
@@ -86,7 +86,7 @@ const questionOf = ({ gate, ...options }: SandboxOptions, { env }: Surroundings)
 const isJustChanged = (path: string) =>
   orElse(() => statSync(path).ctimeMs > Date.now() - JUST_NOW_MS, false);
 
-/** Which file it is, and when it was changed last; text to be compared. */
+/** The identity and last change of a file, as text to be compared. */
 export function stampOf(path: string): string {
   try {
     const { dev, ino, size, mode, ctimeNs } = statSync(path, { bigint: true });

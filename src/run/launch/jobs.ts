@@ -173,7 +173,7 @@ export const portsOf = (
 export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 'published'>[]): string {
   const words = ports.map(({ port, address, published = [] }) => {
     const inside = port === undefined ? visibleLine(address, LONGEST_SOCKET) : `localhost:${port}`;
-    // One port has an address of IPv4 and one of IPv6.
+    // A published port usually has an IPv4 and an IPv6 address: name it once.
     const ways = published.filter(
       (one, at) => published.findIndex((other) => wayOf(other) === wayOf(one)) === at,
     );
@@ -183,7 +183,7 @@ export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 
   return [...new Set(words)].join(' ');
 }
 
-/** The port of `127.0.0.1:3000` or `[::1]:3000`; the whole path of a Unix socket. */
+/** What makes two published addresses the same for a reader: the port of `127.0.0.1:3000` or `[::1]:3000`, the path of a Unix socket. */
 const wayOf = (published: string) => (published.startsWith('/') ? published : published.split(':').at(-1));
 
 /** Characters of the path of a socket, which has at most 107 bytes. */

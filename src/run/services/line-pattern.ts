@@ -8,8 +8,8 @@ const LONGEST_LINE = 4096;
 /** Milliseconds for matching the lines of one piece of output. A pattern that backtracks for longer is interrupted. */
 const PIECE_MS = 100;
 /**
- * Milliseconds of processor time below which an interrupted match is repeated: other processes had the processor, and no line is to be
- * missed for that.
+ * Milliseconds of processor time. As long as all attempts at a piece together had less, an interrupted match is repeated: other
+ * processes had the processor meanwhile, and a line must not be missed because of that.
  */
 const LEAST_CPU_MS = 25;
 /** Pieces whose matching was interrupted after which the pattern is no longer tried. */
@@ -64,8 +64,8 @@ export class LinePattern {
     const lines = (this.#rest + text).split('\n').map((line) => line.slice(0, LONGEST_LINE));
     this.#rest = lines.at(-1) ?? '';
     this.#context.lines = lines.map((line) => stripVTControlCharacters(line).replace(/\r$/, ''));
+    const before = process.cpuUsage();
     for (;;) {
-      const before = process.cpuUsage();
       try {
         return TEST.runInContext(this.#context, { timeout: PIECE_MS }) === true;
       } catch {

@@ -17,8 +17,9 @@ export interface ListeningSocket {
 type Listed = Omit<ListeningSocket, 'pid'>;
 
 /**
- * What the processes listen on, each in its own network namespace or in ours. A process that is gone meanwhile has nothing. A socket
- * that this process has, too, is not theirs: a child that has not begun its program yet still has all of ours.
+ * The sockets on which the processes listen, each in its own network namespace or in that of this process. A process that has ended in
+ * the meantime has none. Sockets that this process has, too, are left out: a child that has not executed its program yet still has
+ * all of them.
  */
 export function listeningSockets(pids: readonly number[]): readonly ListeningSocket[] {
   const tables = new Map<string, ReadonlyMap<string, Listed>>();
