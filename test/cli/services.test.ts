@@ -96,6 +96,18 @@ describe('a service', () => {
     }
   });
 
+  it.runIf(HOST.namespaces)('says in one line what holds it, where that is not the strongest', async () => {
+    const words = ['--backend', 'namespaces', '--', 'sleep', long(22)];
+    const { exitCode, stderr } = await up('web', ...words);
+    expect(exitCode).toBe(0);
+    expectOneLine(stderr);
+    expect(stderr).toMatch(
+      /^sandbox-run: backend namespaces.*; not enforced: .* \(sandbox-run doctor says why/,
+    );
+    await sr(place, ['stop', 'web']);
+    expect(await up('web', '-q', ...words)).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+
   it('is reached with --net @own, also on a host without namespaces', async () => {
     await up('web', '--net', '@own', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
     expect(await sr(place, ['--net', '@own', '--', ...clientWords(5173)])).toEqual({

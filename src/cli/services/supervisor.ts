@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { isatty } from 'node:tty';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { describeShortage } from '../../base/errors/shortage.ts';
@@ -19,6 +20,7 @@ import { printRefusals } from '../run/pass-through.ts';
 import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
 import { sharedOptions } from '../shared/options.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
+import { describeBackend } from '../shared/show-plan.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 import type { AgentCommands } from '../warm/background.ts';
 import { endInWords, shownPort } from './describe.ts';
@@ -166,6 +168,11 @@ export class Supervisor {
       lease[Symbol.dispose]();
       throw error;
     }
+    const isTerminal = () => isatty(caller().stdio[2]);
+    const weaker = wish.quiet
+      ? undefined
+      : describeBackend(lease.lent.plan, isTerminal, 'sandbox-run doctor');
+    if (weaker !== undefined) printError(weaker);
     return this.#awaitReady(entry);
   }
 

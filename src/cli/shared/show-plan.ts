@@ -18,11 +18,12 @@ export function describeReport(report: EnforcementReport): string {
 /**
  * One line for a command that is held by less than there could be; `undefined`: nothing is to be said. `toPerson`: what the
  * strongest backend lacks here is said to people only. A program that reads standard error wants what the command wrote,
- * and the host does not change between commands: `-v`, `--json=full` and `doctor` say it.
+ * and the host does not change between commands: `-v`, `--json=full` and `doctor` say it. `more`: where its user finds that.
  */
 export function describeBackend(
   { report, shutsInside, watchedLinks }: LaunchPlan,
   toPerson: () => boolean,
+  more = '-v',
 ): string | undefined {
   const { backend, passedOver, controls } = report;
   if (backend === BACKEND_IDS[0]) {
@@ -35,7 +36,7 @@ export function describeBackend(
   const weaker = controls
     .filter(({ state }) => state === 'degraded' || state === 'unsupported')
     .map(({ id, state }) => `${id}${state === 'degraded' ? ' (in part)' : ''}`);
-  return `backend ${backend}${why === '' ? '' : ` (${why})`}; not enforced: ${weaker.join(', ') || 'nothing'} (-v says why, -q says nothing)`;
+  return `backend ${backend}${why === '' ? '' : ` (${why})`}; not enforced: ${weaker.join(', ') || 'nothing'} (${more} says why, -q says nothing)`;
 }
 
 /** One line that says what a command may and may not do. */
