@@ -14,9 +14,7 @@ const SLOW_MS = 50;
  * Prints a log to the caller, and with `follow` further output until the service ends. Returns the signal that ended the printing, if
  * one did. The service never waits for a slow reader: output that the log no longer keeps is skipped, with a note of how much.
  */
-export async function printLog(whole: OutputLog, follow: boolean): Promise<NodeJS.Signals | undefined> {
-  // Of a service that writes faster than this, there would be no end.
-  const log = follow ? whole : whole.snapshot();
+export async function printLog(log: OutputLog, follow: boolean): Promise<NodeJS.Signals | undefined> {
   const { write, stdio, gone, unread } = caller();
   const isTerminal = isatty(stdio[1]);
   const decoder = createDecoder(true);
@@ -47,7 +45,7 @@ export async function printLog(whole: OutputLog, follow: boolean): Promise<NodeJ
       await new Promise(setImmediate);
       continue;
     }
-    if (log.isEnded) break;
+    if (!follow || log.isEnded) break;
     await new Promise<void>((done) => {
       wake = done;
       if (log.length > at || log.isEnded || isOver()) done();

@@ -62,15 +62,6 @@ export class OutputLog {
     return this.#isEnded;
   }
 
-  /** The log as it is now: nothing more will come. */
-  snapshot(): OutputLog {
-    const copy = new OutputLog(this.#limit, this.#decoder);
-    copy.#text = this.#text;
-    copy.#gone = this.#gone;
-    copy.#isEnded = true;
-    return copy;
-  }
-
   /** Where what comes next will be: characters from the start of the log. */
   get length(): number {
     return this.#gone + this.#text.length;
