@@ -192,7 +192,10 @@ const services = (zod: Zod, ports: (zod: Zod) => z.ZodType<string[]>) =>
   zod.record(
     zod
       .string()
-      .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be a name of a to z, digits, "-" and "_", at most 32'),
+      .regex(
+        /^[a-z][a-z0-9_-]{0,31}$/,
+        'must be a name of a to z, digits, "-" and "_", at most 32, that begins with a letter',
+      ),
     service(zod, ports),
   );
 

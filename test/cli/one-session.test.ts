@@ -398,6 +398,8 @@ describe('what runs in the background', () => {
         expect(refused.stderr).toContain(`it can only be ended here (sandbox-run stop ${name})`);
       }
       // From any place: the number means one process.
+      for (const other of [`0${name}`, `${name}e0`, String(process.pid), '1'])
+        expect((await sr(place, ['stop', other])).exitCode, other).toBe(125);
       expect(await sr(place, ['stop', name], { cwd: '/' })).toEqual({
         ...{ exitCode: 0, stderr: '', stdout: `${name} has ended\n` },
       });

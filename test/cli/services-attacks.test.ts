@@ -129,8 +129,8 @@ time.sleep(float("${long(5)}"))`;
       expect(kilobytes(`/proc/${server}/status`, /^VmRSS:\s+(\d+)/m, 1024)).toBeLessThan(700_000);
       expect(kilobytes(`/proc/${writer}/io`, /^wchar: (\d+)/m, 1)).toBeGreaterThan(2_000_000);
     }, 60_000);
-    const { stdout, exitCode } = await sr(place, ['logs', 'flood']);
-    expect(exitCode).toBe(0);
+    const { stdout, stderr, exitCode } = await sr(place, ['logs', 'flood']);
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
     expect(stdout.length).toBeGreaterThan(900_000);
     // What was there when it was asked, however much comes meanwhile.
     expect(stdout.length).toBeLessThan(1_100_000);
@@ -267,4 +267,7 @@ it.runIf(HOST.namespaces)('what a service writes is no message of ours', async (
   const failed = await up('web', '--ready', '1', '-c', forged);
   expect(failed.stderr).not.toContain('\u001b');
   expect(failed.stderr).not.toContain('\u0007');
+  await up('odd', '--', '\u001b[31mno\u202eprogram');
+  const { stdout } = await sr(place, ['stop', 'odd']);
+  expect(stdout).toBe('odd had ended: \\u{1b}[31mno\\u{202e}program: no such program in PATH\n');
 });

@@ -247,7 +247,7 @@ describe('a service', () => {
   });
 
   it('has one line for a name that it cannot have', async () => {
-    for (const name of ['Web', 'a b', '../x', 'a\u001b[31m', 'a'.repeat(33), 'ä', '_a']) {
+    for (const name of ['Web', 'a b', '../x', 'a\u001b[31m', 'a'.repeat(33), 'ä', '_a', '1234', '9a']) {
       const refused = await up(name, '--', 'true');
       expect(refused.exitCode, name).toBe(125);
       expectOneLine(refused.stderr);

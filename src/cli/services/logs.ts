@@ -3,7 +3,7 @@ import { createDecoder, type OutputLog } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 
-/** Bytes that are written at a time. */
+/** Bytes that are written at a time to a reader that follows. */
 const PIECE = 64 * 1024;
 /** Bytes that may wait for a slow reader; more are not written until it has read some. */
 const MOST_UNREAD = 1024 * 1024;
@@ -37,7 +37,8 @@ export async function printLog(log: OutputLog, follow: boolean): Promise<NodeJS.
       await new Promise((done) => setTimeout(done, SLOW_MS));
       continue;
     }
-    const part = log.read(at, PIECE);
+    // Of one that goes on, what is there now, whole: in pieces a service that writes fast would be ahead of its reader for ever.
+    const part = log.read(at, follow ? PIECE : log.length);
     at = part.next;
     if (part.leftOut > 0) write(2, Buffer.from(`[... ${part.leftOut} bytes left out ...]\n`));
     if (part.output !== '' && !print(part.output)) break;

@@ -21,14 +21,16 @@ export type ServiceCommand = (typeof SERVICE_COMMANDS)[number];
 export const isServiceCommand = (word: string): word is ServiceCommand =>
   SERVICE_COMMANDS.some((known) => known === word);
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
+/** The name of a command that an agent runs in the background is its process ID, which no service can have for a name. */
+const NUMBER = /^\d{1,10}$/;
 
 /** Returns the name. @throws {SandboxError} `usage.invalid` if no service can have it. */
-export function checkServiceName(name: string): string {
+function checkServiceName(name: string): string {
   if (NAME.test(name)) return name;
   throw new SandboxError(
     'usage.invalid',
-    `"${visibleLine(name, 40)}" cannot be the name of a service: a name has at most 32 characters of a to z, 0 to 9, "-" and "_", and begins with a letter or a digit`,
+    `"${visibleLine(name, 40)}" cannot be the name of a service: a name has at most 32 characters of a to z, 0 to 9, "-" and "_", and begins with a letter`,
   );
 }
 
@@ -296,6 +298,6 @@ export function parseChoice(
       'usage.invalid',
       'stop takes the name of a service, or --all (see sandbox-run ps)',
     );
-  const name = named === undefined ? undefined : checkServiceName(named);
+  const name = named === undefined || NUMBER.test(named) ? named : checkServiceName(named);
   return { name, workspace, follow, json, here };
 }

@@ -43,6 +43,8 @@ const REMEMBERED_MS = 600_000;
 const LAST_OUTPUT = 2_000;
 /** Milliseconds for which `up` watches a service without a readiness condition: if it ends by then, `up` fails. */
 const EARLY_MS = 150;
+/** Characters of how a service ended in a message. */
+const LONGEST_END = 400;
 /** Characters of a socket's path in a message. */
 const LONGEST_SOCKET = 108;
 const FAILED = 125;
@@ -262,9 +264,7 @@ export class Supervisor {
     const others = readRecords().filter(({ server }) => server !== this.#server);
     const meant = chosen([...this.#entries.values()], choice);
     const ofAgent =
-      which === 'stop' && meant.length === 0
-        ? await this.#agents.withProcess(Number(choice.name))
-        : undefined;
+      which === 'stop' && meant.length === 0 ? await this.#agents.withProcess(choice.name) : undefined;
     if (ofAgent !== undefined)
       return work(async () => {
         await ofAgent.stop();
@@ -297,7 +297,8 @@ export class Supervisor {
         const { end, service } = entry;
         const isWell = service.state !== 'starting' && end === undefined;
         const { result } = await this.#stop(entry);
-        printOut(`${entry.name} ${end === undefined ? 'has ended' : `had ended: ${endInWords(end)}`}\n`);
+        const how = end && visibleLine(endInWords(end), LONGEST_END);
+        printOut(`${entry.name} ${how === undefined ? 'has ended' : `had ended: ${how}`}\n`);
         if (result !== undefined) printRefusals(result, isWell);
       }),
     );

@@ -56,9 +56,10 @@ export class AgentCommands {
     );
   }
 
-  /** The command that a process belongs to; `undefined`: it belongs to none. */
-  async withProcess(pid: number): Promise<BackgroundCommand | undefined> {
-    for (const one of this.#running) if ((await one.members()).includes(pid)) return one;
+  /** The command that a process belongs to; `undefined`: it belongs to none. `name`: its process ID, as `ps` shows it. */
+  async withProcess(name: string | undefined): Promise<BackgroundCommand | undefined> {
+    for (const one of this.#running)
+      if ((await one.members()).some((pid) => String(pid) === name)) return one;
     return undefined;
   }
 
