@@ -38,7 +38,11 @@ const hook = async (of: Of, event: Readonly<Record<string, unknown>>) => {
   const cwd = of.cwd ?? place.workspace;
   const input = JSON.stringify({ session_id: of.session, cwd, ...event });
   const words = ['hook', 'claude-code', '--mode', 'rewrite', ...(of.words ?? [])];
-  return (await call(place, words, { input, cwd })).stdout;
+  // As agents do: by a shell for each call, which waits for what it starts, as that of Debian does.
+  const { stdout } = await execa('/bin/sh', ['-c', '"$@"; exit', 'sh', ...WARM, ...words], {
+    ...{ cwd, input, env: place.env, extendEnv: false, reject: false },
+  });
+  return stdout;
 };
 
 /** The line that the agent's shell runs for a command of its model. */
@@ -78,6 +82,25 @@ const endOf = (session: string, reason = 'prompt_input_exit') =>
   hook({ session }, { hook_event_name: 'SessionEnd', reason });
 
 const startOf = (session: string) => hook({ session }, { hook_event_name: 'SessionStart', source: 'clear' });
+
+/** The same by a process that is no descendant of this one. */
+async function startByAnother(session: string): Promise<void> {
+  const answered = join(place.workspace, 'answered');
+  const event = {
+    session_id: session,
+    hook_event_name: 'SessionStart',
+    source: 'clear',
+    cwd: place.workspace,
+  };
+  const orphan =
+    '(while [ -d /proc/$$ ]; do sleep 0.02; done; "$@"; : > answered) > /dev/null 2>&1 < start &';
+  writeFileSync(join(place.workspace, 'start'), JSON.stringify(event));
+  await execa('/bin/sh', ['-c', orphan, 'sh', ...WARM, 'hook', 'claude-code', '--mode', 'rewrite'], {
+    ...{ env: place.env, extendEnv: false, cwd: place.workspace, stdin: 'ignore' },
+  });
+  await eventually(() => expect(existsSync(answered)).toBe(true), 60_000);
+  rmSync(answered);
+}
 
 /** Where files with this name are in private directories of sandboxes, on the host. */
 function privateFiles(name: string, of: Pick<typeof place, 'env'> = place): readonly string[] {
@@ -319,16 +342,10 @@ describe('what runs in the background', () => {
           ['cleared-2', 'cleared-3'],
         ] as const) {
           expect(await endOf(before, 'clear')).toBe('');
-          // The hooks of an agent that is another process: its session has nothing to do with this one.
-          const start = { hook_event_name: 'SessionStart', source: 'startup', session_id: `not-${next}` };
-          await execa(
-            '/bin/sh',
-            ['-c', '"$@"; exit', 'sh', ...WARM, 'hook', 'claude-code', '--mode', 'rewrite'],
-            {
-              ...{ env: place.env, extendEnv: false, cwd: place.workspace },
-              input: JSON.stringify({ ...start, cwd: place.workspace }),
-            },
-          );
+          // Another session of this agent, and one of an agent that is another process, have nothing to do with it.
+          await hook({ session: `new-${next}` }, { hook_event_name: 'SessionStart', source: 'startup' });
+          expect((await run({ session: `new-${next}` }, FETCH)).exitCode).not.toBe(0);
+          await startByAnother(`not-${next}`);
           expect((await run({ session: `not-${next}` }, FETCH)).exitCode).not.toBe(0);
           await startOf(next);
           const reached = await run({ session: next }, FETCH);

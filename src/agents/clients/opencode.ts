@@ -71,7 +71,8 @@ export const opencode: Agent = {
 function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'event');
-  if (event === 'start') return { kind: 'session-start', session: INPUT.text(input, 'session') };
+  if (event === 'start')
+    return { kind: 'session-start', session: INPUT.text(input, 'session'), agentGoesOn: false };
   if (event !== 'before' && event !== 'after') return { kind: 'other' };
   const session = INPUT.text(input, 'session');
   const tool = INPUT.text(input, 'tool');

@@ -97,6 +97,8 @@ export interface AfterLook {
 export interface SessionStart {
   readonly kind: 'session-start';
   readonly session: string;
+  /** The program had another session before, as with `/clear`. */
+  readonly agentGoesOn: boolean;
 }
 
 /** The agent's session has ended. */

@@ -12,7 +12,7 @@ interface Kinds {
   readonly boolean: boolean;
 }
 
-/** Reasons in `SessionEnd` of Claude Code and Gemini CLI after which the agent keeps running with another session. */
+/** Reasons in `SessionEnd`, and sources in `SessionStart`, of Claude Code and Gemini CLI with which the agent changes sessions while it runs. */
 const GOES_ON: ReadonlySet<unknown> = new Set(['clear', 'resume']);
 
 /** Whether a value is a JSON object. */
@@ -66,7 +66,7 @@ export class HookInput {
   /** Decodes the start or the end of a session: all agents with these events have the same fields. */
   sessionEvent(input: Fields, isStart: boolean): SessionStart | SessionEnd {
     const session = this.text(input, 'session_id');
-    if (isStart) return { kind: 'session-start', session };
+    if (isStart) return { kind: 'session-start', session, agentGoesOn: GOES_ON.has(input.source) };
     return { kind: 'session-end', session, agentGoesOn: GOES_ON.has(input.reason) };
   }
 

@@ -8,9 +8,17 @@ import { currentDirectory } from '../shared/caller.ts';
 /** Milliseconds within which an agent that ends a session and keeps running begins its next one. */
 const NEXT_SESSION_MS = 60_000;
 
-/** Tells agents apart: the process that starts the hook, the directory, and the words of the hook. */
-const agentKey = (parent: number, args: readonly string[]) =>
-  JSON.stringify([parent, currentDirectory(), args]);
+/** Where and with which words a hook is called: the same for all calls of an agent. */
+const placeOf = (args: readonly string[]) => JSON.stringify([currentDirectory(), args]);
+
+/** A session that its agent has ended to begin another one. */
+interface Previous {
+  readonly session: string;
+  /** The process of the agent, as `processesAbove`. */
+  readonly agent: string;
+  readonly place: string;
+  readonly at: number;
+}
 
 /** The agent sessions whose hooks this server has answered. The server ends with the last of them and the last service. */
 export class Sessions {
@@ -21,8 +29,9 @@ export class Sessions {
   #calls = 0;
   #isOver = false;
   #isLast = false;
-  /** For agents that ended a session and keep running, by `agentKey`: that session, until they begin the next one. */
-  readonly #previous = new Map<string, { readonly session: string; readonly at: number }>();
+  /** The processes above the first call of each session. */
+  readonly #above = new Map<string, readonly string[]>();
+  #previous: readonly Previous[] = [];
   #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
   /** Settles when the last session, call and service have ended. */
   readonly over: Promise<void> = this.#over.promise;
@@ -33,7 +42,7 @@ export class Sessions {
 
   /** Like `parseHookArguments`, with the last result cached: a session calls its hooks with the same words in the same directory. */
   hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
-    const from = JSON.stringify([currentDirectory(), args]);
+    const from = placeOf(args);
     if (this.#hook?.from !== from) this.#hook = { from, wanted: parseHookArguments(args) };
     return this.#hook.wanted;
   }
@@ -49,18 +58,38 @@ export class Sessions {
     }
   }
 
-  /** Remembers a session that an agent has ended while it keeps running. `parent`: the agent's process. `args`: those of its hook. */
-  rememberPrevious(session: string, parent: number, args: readonly string[]): void {
-    for (const [agent, { at }] of this.#previous)
-      if (performance.now() - at > NEXT_SESSION_MS) this.#previous.delete(agent);
-    this.#previous.set(agentKey(parent, args), { session, at: performance.now() });
+  /** Records a hook call of a session. `above`: the processes above it. `isStart`: the session begins, maybe in another process than before. */
+  recordCall(session: string, above: () => readonly string[], isStart: boolean): void {
+    if (isStart || !this.#above.has(session)) this.#above.set(session, above());
+  }
+
+  /**
+   * Remembers a session that an agent has ended, if it is about to begin another one (`agentGoesOn`). The agent's process is the nearest one
+   * above two calls of the session: shells and others between them are started for each call. `args`: those of its hook.
+   */
+  rememberPrevious(
+    session: string,
+    above: () => readonly string[],
+    args: readonly string[],
+    agentGoesOn: boolean,
+  ): void {
+    const first = this.#above.get(session) ?? [];
+    this.#above.delete(session);
+    const agent = agentGoesOn ? above().find((one) => first.includes(one)) : undefined;
+    if (agent === undefined) return;
+    this.#previous = [...this.#recent(), { session, agent, place: placeOf(args), at: performance.now() }];
   }
 
   /** The session that an agent had before the one that it begins now, and forgets it; `undefined`: none is remembered. */
-  takePrevious(parent: number, args: readonly string[]): string | undefined {
-    const found = this.#previous.get(agentKey(parent, args));
-    this.#previous.delete(agentKey(parent, args));
-    return found !== undefined && performance.now() - found.at < NEXT_SESSION_MS ? found.session : undefined;
+  takePrevious(above: () => readonly string[], args: readonly string[]): string | undefined {
+    const [processes, place] = [above(), placeOf(args)];
+    const found = this.#recent().find((one) => one.place === place && processes.includes(one.agent));
+    this.#previous = this.#recent().filter((one) => one !== found);
+    return found?.session;
+  }
+
+  #recent(): readonly Previous[] {
+    return this.#previous.filter(({ at }) => performance.now() - at < NEXT_SESSION_MS);
   }
 
   #close(session: string): void {

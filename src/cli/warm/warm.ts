@@ -87,7 +87,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     serveOthersOnly();
     if (session !== undefined) {
       // Another process answered the start of this session, so this server has not seen it.
-      sessions.record({ kind: 'session-start', session: session.session });
+      sessions.record({ kind: 'session-start', session: session.session, agentGoesOn: false });
       rehearsal.begin(session, { ...process.env });
     }
     const socket = statSync(listener.path).ino;
@@ -154,7 +154,7 @@ const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry
 
 /** The work for a call; `undefined`: the server does not accept it, and the client performs it in a new process. */
 async function takeCall(
-  { args, caller, hasTerminal, parent }: Call,
+  { args, caller, hasTerminal, above }: Call,
   { policies, sessions, rehearsal, services, agents, path }: Parts,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
@@ -174,16 +174,18 @@ async function takeCall(
       do: async () => {
         const status = await answerCall({ agent, options: kept }, (event) => {
           sessions.record(event);
+          if (event.kind === 'other') return undefined;
+          const name = sessionNameOf(agent, event.session);
           if (event.kind === 'session-end') {
             noteEnd(path, event);
-            const ended = sessionNameOf(agent, event.session);
-            if (event.agentGoesOn) sessions.rememberPrevious(ended, parent, rest);
-            return endSession({ policies, services, agents }, (one) => one === ended, event.agentGoesOn);
+            sessions.rememberPrevious(name, above, rest, event.agentGoesOn);
+            return endSession({ policies, services, agents }, (one) => one === name, event.agentGoesOn);
           }
+          sessions.recordCall(name, above, event.kind === 'session-start');
           if (event.kind !== 'session-start') return undefined;
-          const previous = sessions.takePrevious(parent, rest);
+          const previous = event.agentGoesOn ? sessions.takePrevious(above, rest) : undefined;
           if (previous !== undefined && agents.isRunning(agents.withChain((one) => one === previous)))
-            agents.continueSession(previous, sessionNameOf(agent, event.session));
+            agents.continueSession(previous, name);
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
           return undefined;

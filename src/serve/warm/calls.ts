@@ -8,7 +8,7 @@ import type { NativeAddon } from '../../confine/native/contract.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
 import type { Caller } from './caller.ts';
-import { inheritedDifference, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
+import { inheritedDifference, isWhereThisProcessIs, peerProcess, processesAbove } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
 export interface Call {
@@ -17,8 +17,8 @@ export interface Call {
   readonly caller: Caller;
   /** The client has a controlling terminal, on which its user could be asked. */
   readonly hasTerminal: boolean;
-  /** The process that started the client. */
-  readonly parent: number;
+  /** As `processesAbove` the client, which lives until it is answered. */
+  readonly above: () => readonly string[];
 }
 
 /** A call that is taken; given up when it is disposed of, whether it was done or not. */
@@ -109,8 +109,9 @@ async function serveCall(
       unread: () => socket.writableLength,
       gone: conversation.gone,
     };
-    const { hasTerminal, parent } = process;
-    const call: Call = { args: asked.args, caller, hasTerminal, parent };
+    const { hasTerminal } = process;
+    const above = () => processesAbove(peer.pid);
+    const call: Call = { args: asked.args, caller, hasTerminal, above };
     await onBehalfOf(caller, async () => {
       using work = await take(call);
       const isSaid = await conversation.say(work === undefined ? SAID.cold : SAID.taken);

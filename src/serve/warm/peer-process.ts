@@ -9,8 +9,6 @@ interface ProcessLooks {
   /** The part of `inherited` that says where the process is: its namespaces and root directory. */
   readonly place: string;
   readonly hasTerminal: boolean;
-  /** The ID of the parent process. */
-  readonly parent: number;
 }
 
 /** Lines of /proc/PID/status that are compared: identity, rights, filters, file mode mask and processors. */
@@ -21,13 +19,33 @@ const NAMESPACES = ['mnt', 'net', 'pid', 'user', 'ipc', 'uts', 'cgroup'];
 const PARENT = 1;
 const TERMINAL = 4;
 const NICE = 16;
+const BEGAN = 19;
+/** A process that is further away says nothing about who called. */
+const MOST_ABOVE = 32;
+
+function statOf(process: number | 'self'): readonly string[] {
+  const stat = readFileSync(`/proc/${process}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** The processes above one, the nearest first, each with the time of its start: another one may have its number later. */
+export function processesAbove(process: number): readonly string[] {
+  const above: string[] = [];
+  let parent = orElse(() => statOf(process)[PARENT], undefined);
+  while (Number(parent) > 0 && above.length < MOST_ABOVE) {
+    const stat = orElse(() => statOf(Number(parent)), undefined);
+    if (stat === undefined) break;
+    above.push(`${parent} ${stat[BEGAN]}`);
+    parent = stat[PARENT];
+  }
+  return above;
+}
 
 /** Reads the inherited properties of a process; `undefined`: they cannot be read, for example because it is gone. */
 export function peerProcess(process: number | 'self'): ProcessLooks | undefined {
   const read = (file: string) => readFileSync(`/proc/${process}/${file}`, 'utf8');
   return orElse(() => {
-    const stat = read('stat');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statOf(process);
     const place = [
       ...NAMESPACES.map((name) => readlinkSync(`/proc/${process}/ns/${name}`)),
       readlinkSync(`/proc/${process}/root`),
@@ -40,7 +58,7 @@ export function peerProcess(process: number | 'self'): ProcessLooks | undefined 
       `nice ${fields[NICE]}`,
     ];
     const hasTerminal = fields[TERMINAL] !== '0';
-    return { inherited: inherited.join('\n'), place, hasTerminal, parent: Number(fields[PARENT]) };
+    return { inherited: inherited.join('\n'), place, hasTerminal };
   }, undefined);
 }
 
