@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -510,6 +510,59 @@ os.close(fd)`;
       stdout: 'web has ended\n',
     });
     await expectNothingLeft(place, long(17));
+  });
+
+  it('is named where it does not answer, instead of what is wrong otherwise', async () => {
+    await up('web', '--', 'sleep', long(19));
+    const [{ supervisor }] = await services(place);
+    process.kill(supervisor, 'SIGSTOP');
+    try {
+      const calls = [['ps'], ['ps', '--json'], ['logs', 'web'], ['stop', 'web'], ['up', 'web', '--', 'true']];
+      const told = await Promise.all([...calls, ['--', 'true']].map((words) => sr(place, words)));
+      for (const { stdout, stderr } of told) {
+        expect(stdout).toBe('');
+        expectOneLine(stderr);
+        expect(stderr).toContain(`(process ${supervisor}) does not answer`);
+      }
+      expect(told.map(({ exitCode }) => exitCode)).toEqual([...calls.map(() => 125), 0]);
+    } finally {
+      process.kill(supervisor, 'SIGCONT');
+    }
+    expect(await services(place)).toMatchObject([{ name: 'web', state: 'running' }]);
+  });
+
+  it('answers about its services from a place, and with variables, whose names are no text', async () => {
+    await up('web', '--', 'sleep', long(20));
+    const odd = join(place.root, 'odd');
+    mkdirSync(odd, { recursive: true });
+    const go = 'odd=$(printf "\\377"); mkdir -p "$odd"; cd "$odd"; export OLDPWD="$odd"; exec "$@"';
+    expect(await sr(place, ['ps'], { cwd: odd, by: ['/bin/sh', '-c', go, 'sh'] })).toMatchObject({
+      ...{ exitCode: 0, stderr: '', stdout: expect.stringContaining('web') },
+    });
+    const by = ['/bin/sh', '-c', 'OLDPWD=$(printf "\\377"); export OLDPWD; exec "$@"', 'sh'];
+    const refused = await sr(place, ['up', 'other', '--', 'true'], { by });
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toContain('OLDPWD is not valid UTF-8');
+    expect(await sr(place, ['stop', 'web'], { by })).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+
+  it('has one line for what it cannot start with, at once', async () => {
+    const open = join(place.root, 'open');
+    mkdirSync(join(open, 'sandbox-run'), { recursive: true });
+    chmodSync(join(open, 'sandbox-run'), 0o777);
+    const began = performance.now();
+    for (const [XDG_STATE_HOME, why] of [
+      [open, 'can be used by others'],
+      ['/proc/none', 'cannot be made or read'],
+      [`/${'l'.repeat(90)}`, 'no place for its socket'],
+    ] as const) {
+      const { exitCode, stderr } = await sr(place, ['up', 'web', '--', 'true'], { env: { XDG_STATE_HOME } });
+      expect(exitCode).toBe(125);
+      expectOneLine(stderr);
+      expect(stderr).toContain(why);
+    }
+    // It is not waited for a server that cannot begin, which takes 20 s.
+    expect(performance.now() - began).toBeLessThan(15_000);
   });
 
   it('takes its services with it when it is asked to end', async () => {

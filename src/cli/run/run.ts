@@ -60,7 +60,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
     server !== undefined &&
     !wanted.quiet &&
     !wanted.forModel &&
-    (await import('../services/unreached.ts')).sayUnreached(wanted);
+    (await (await import('../services/unreached.ts')).sayUnreached(wanted));
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
     throw new SandboxError(
       'usage.invalid',

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
@@ -7,6 +7,7 @@ import { parsedJson } from '../../base/parsed-json.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
 import { openSandbox, stateDirectory } from '../../run/index.ts';
+import { requireExactVariables } from '../../workspace/index.ts';
 import { isInsideOwnView } from '../sh/inside.ts';
 import { gateOf, terminalApprover } from '../shared/ask-here.ts';
 import { caller, currentDirectory } from '../shared/caller.ts';
@@ -15,7 +16,9 @@ import { SignalForwarding } from '../shared/signals.ts';
 import {
   ensureServer,
   handOver,
+  isAnswering,
   listeningServers,
+  noPlaceForServer,
   type ServerAddress,
   takeServerAddress,
 } from '../warm/start.ts';
@@ -39,8 +42,11 @@ export async function up(args: readonly string[]): Promise<number> {
   const wish = parseUp(args);
   if (wish === undefined) return 0;
   refuseInside();
+  // No server can be told them, and a service would have others.
+  requireExactVariables(process.env, Object.keys(process.env));
   if (!('command' in wish)) return upAll(await wordsFromFiles(wish));
   if (server === undefined) return callSupervisor(['up', ...args], undefined);
+  if (server.path === '') throw noPlaceForServer();
   if (!server.isThere) {
     await ensureServer(server);
     return callSupervisor(['up', ...args], server.path);
@@ -89,6 +95,7 @@ async function startAfterQuestion(
     const words = answer === undefined ? args : [wish.name, '--approved-as', answer, ...args.slice(1)];
     return callSupervisor(['up', ...words], server.path);
   }
+  if (!(await isAnswering(server.path))) throw await noAnswer(server);
   throw new SandboxError(
     'service.unusable',
     `${wish.name} was not started: the supervisor at ${visibleLine(server.path, 200)} did not accept it. A supervisor accepts only calls with its own control group, limits and rights, and none under plug-ins that it has already loaded: sandbox-run stop --all, then try again (a supervisor without services ends within half an hour)`,
@@ -117,30 +124,44 @@ async function askedHere({ command, sandbox: options, run, name }: UpWish): Prom
 
 /** `sandbox-run ps`: asks all supervisors, and reports each service that was lost once. */
 export async function ps(args: readonly string[]): Promise<number> {
-  takeServerAddress();
+  const server = takeServerAddress();
   const choice = parseChoice('ps', args);
   if (choice === undefined) return 0;
   refuseInside();
-  if (choice.here) throw noAnswer(choice);
+  if (choice.here) throw await noAnswer(server);
   const lost = readRecords().filter((record) => !isSupervised(record));
-  const found = [...lost.map(lostInfo), ...(await askedAll()).map(({ info }) => info)];
-  printOut(choice.json ? found.map(jsonLine).join('') : tableOf(found, Date.now()));
+  const { asked, status } = await askedAll();
+  const found = [...lost.map(lostInfo), ...asked.map(({ info }) => info)];
+  // Of those that did not answer nothing is known, also not that nothing runs.
+  const isAllKnown = status === 0 || found.length > 0;
+  if (isAllKnown) printOut(choice.json ? found.map(jsonLine).join('') : tableOf(found, Date.now()));
   for (const record of lost) {
     if (!choice.json) printError(lostInWords(record));
     removeRecord(record);
   }
-  return 0;
+  return status;
 }
 
-/** The services and the background commands of agents, each with the path of the socket at which its server listens. */
-async function askedAll(): Promise<readonly { readonly info: ServiceInfo; readonly path: string }[]> {
+/**
+ * The services and the background commands of agents, each with the path of the socket at which its server listens. `status`: not 0 if a
+ * server did not answer, which has been said.
+ */
+async function askedAll(): Promise<{
+  readonly asked: readonly { readonly info: ServiceInfo; readonly path: string }[];
+  readonly status: number;
+}> {
   const recorded = readRecords()
     .filter(isSupervised)
     .map(({ server }) => join(stateDirectory(), server));
-  const found: { readonly info: ServiceInfo; readonly path: string }[] = [];
+  const asked: { readonly info: ServiceInfo; readonly path: string }[] = [];
+  let status = 0;
   for (const path of new Set([...recorded, ...(await listeningServers())])) {
-    const { stdout } = await handOver(['ps', '--here', '--json'], { path, output: 'captured' });
-    found.push(
+    const { stdout, status: ended } = await handOver(['ps', '--here', '--json'], {
+      path,
+      output: 'captured',
+    });
+    status ||= ended;
+    asked.push(
       ...stdout
         .split('\n')
         .map(parsedJson)
@@ -148,7 +169,7 @@ async function askedAll(): Promise<readonly { readonly info: ServiceInfo; readon
         .map((info) => ({ info, path })),
     );
   }
-  return found;
+  return { asked, status };
 }
 
 /** Checks what a server wrote: it may run another version of this program. */
@@ -174,7 +195,7 @@ async function callOwners(
   const choice = parseChoice(which, args);
   if (choice === undefined) return 0;
   refuseInside();
-  if (server?.wasAsked === true || choice.here) throw noAnswer(choice);
+  if (server?.wasAsked === true || choice.here) throw await noAnswer(server);
   const meant = chosen(readRecords(), choice);
   const lost = meant.filter((record) => !isSupervised(record));
   for (const record of lost) removeRecord(record);
@@ -203,7 +224,7 @@ async function callAgentServer(
 ): Promise<number> {
   const isMeant = ({ session, name }: ServiceInfo) => session !== undefined && name === choice.name;
   const found = /^\d+$/.test(choice.name ?? '')
-    ? (await askedAll()).find(({ info }) => isMeant(info))
+    ? (await askedAll()).asked.find(({ info }) => isMeant(info))
     : undefined;
   if (found === undefined) throw noSuchService(choice);
   if (which === 'stop') return callSupervisor([which, '--here', ...args], found.path);
@@ -213,11 +234,20 @@ async function callAgentServer(
   );
 }
 
-const noAnswer = ({ name }: ServiceChoice) =>
-  new SandboxError(
-    'service.unusable',
-    `the supervisor of ${name ?? 'the services'} does not answer; it may be suspended or busy, or run in another container (sandbox-run ps shows its services)`,
-  );
+/** Why a server that was asked has not performed a call. */
+async function noAnswer(server: ServerAddress | undefined): Promise<SandboxError> {
+  const path = server?.path ?? '';
+  const all = readRecords().filter((record) => record.server === basename(path) && isSupervised(record));
+  const [first] = all;
+  const who =
+    first === undefined
+      ? `the server at ${visibleLine(path, 200)}`
+      : `the supervisor of ${all.map(({ name }) => name).join(', ')} (process ${first.pid})`;
+  const why = (await isAnswering(path))
+    ? 'does not take this call: it takes those of its own namespaces and root directory, and none from another container'
+    : 'does not answer: it is suspended or busy, or runs in another container';
+  return new SandboxError('service.unusable', `${who} ${why}`);
+}
 
 function lostInfo({ name, workspace, at, pid }: ServiceRecord): ServiceInfo {
   return {

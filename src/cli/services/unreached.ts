@@ -1,14 +1,16 @@
 import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
 import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { loadAddon } from '../../confine/native/load.ts';
+import { stateDirectory } from '../../run/index.ts';
 import { inheritedDifference, peerProcess } from '../../serve/index.ts';
 import type { RunArguments } from '../run/options.ts';
 import { currentDirectory } from '../shared/caller.ts';
 import { sharedWords } from '../shared/options.ts';
 import { printError } from '../shared/print.ts';
+import { isAnswering } from '../warm/start.ts';
 import { upToRepositoryRoot } from './places.ts';
 import { isRunning, readRecords, type ServiceRecord } from './records.ts';
 
@@ -19,7 +21,7 @@ const LONGEST_OPTIONS = 300;
  * For a command that no supervisor has accepted: says why it does not reach the services of its workspace, or of a parent directory in
  * the same repository. Returns false, and prints nothing, if there are no such services.
  */
-export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
+export async function sayUnreached({ sandbox, tty, dryRun }: RunArguments): Promise<boolean> {
   if (dryRun === true) return false;
   const named = resolve(currentDirectory(), String(sandbox.workspace ?? '.'));
   const workspace = orElse(() => realpathSync.native(named), named);
@@ -38,7 +40,9 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
   }
   const reasons = [
     ...new Set(
-      tty ? ['it has a terminal of its own (-t)'] : running.map((one) => differenceFrom(one, sandbox)),
+      tty
+        ? ['it has a terminal of its own (-t)']
+        : await Promise.all(running.map((one) => differenceFrom(one, sandbox))),
     ),
   ];
   printError(
@@ -48,7 +52,10 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): boolean {
 }
 
 /** What keeps a command from a service of its workspace, in words: the options that differ, else an inherited limit or right. */
-function differenceFrom({ name, pid, options }: ServiceRecord, own: RunArguments['sandbox']): string {
+async function differenceFrom(
+  { name, pid, server, options }: ServiceRecord,
+  own: RunArguments['sandbox'],
+): Promise<string> {
   const [theirs, ours] = [sharedWords(options), sharedWords(own)];
   const missing = [...theirs].flatMap(([flag, words]) => (ours.get(flag) === words ? [] : [words]));
   const more = [...ours].flatMap(([flag, words]) => (theirs.get(flag) === words ? [] : [words]));
@@ -58,6 +65,8 @@ function differenceFrom({ name, pid, options }: ServiceRecord, own: RunArguments
   if (more.length > 0) return `${name} was started without ${shown(more)}; both need the same`;
   const difference = inheritedDifferenceInWords(pid);
   if (difference !== undefined) return `${name} was started by a process with ${difference}`;
+  if (!(await isAnswering(join(stateDirectory(), server))))
+    return `their supervisor (process ${pid}) does not answer: it is suspended or busy`;
   return `the policy has changed since ${name} was started (sandbox-run stop ${name}, then up again), the policy wants a question about this command on the terminal, or HOME differs`;
 }
 

@@ -1,5 +1,7 @@
 import {
+  accessSync,
   appendFileSync,
+  constants,
   existsSync,
   readdirSync,
   readFileSync,
@@ -65,6 +67,10 @@ interface HandOver {
   readonly output: 'own' | 'captured';
 }
 
+/** Without what a server cannot be told exactly, and takes no call with (`OLDPWD` of a shell that was in such a directory). */
+const sayable = (env: NodeJS.ProcessEnv) =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value?.includes('\uFFFD') !== true));
+
 /**
  * Has a server perform a call of this program, and waits until it has ended. Signals to this process are passed on. If the server
  * does not accept the call, the client runs it in a new process, in which `wasAsked` is true.
@@ -83,7 +89,9 @@ export async function handOver(
   const { spawn } = await import('node:child_process');
   const child = spawn(client, [...program, ...words], {
     stdio: ['inherit', output === 'own' ? 'inherit' : 'pipe', 'inherit'],
-    env: { ...process.env, [ASKED_ADDRESS]: path ?? '?' },
+    // What asks about everything has no use for a directory, nor what starts nothing for variables.
+    ...(output === 'captured' ? { cwd: '/' } : {}),
+    env: { ...(words[0] === 'up' ? process.env : sayable(process.env)), [ASKED_ADDRESS]: path ?? '?' },
   });
   using _ = onSignals(ENDING, (signal) => void child.kill(signal));
   let stdout = '';
@@ -139,18 +147,29 @@ export async function startServer(
   server.unref();
 }
 
-/** Whether a server listens on a socket. */
-async function isListening(path: string): Promise<boolean> {
+/** Time for a server to say that it is there. */
+const ANSWER_MS = 1_000;
+
+/** Whether a connection to a socket comes so far. */
+async function comesTo(sign: 'connect' | 'data', path: string): Promise<boolean> {
+  if (path === '') return false;
   const { createConnection } = await import('node:net');
   return new Promise<boolean>((done) => {
     const socket = createConnection(path);
-    socket.once('connect', () => {
+    const end = (isThere: boolean) => {
       socket.destroy();
-      done(true);
-    });
-    socket.once('error', () => done(false));
+      done(isThere);
+    };
+    socket.once(sign, () => end(true));
+    socket.once('error', () => end(false));
+    socket.setTimeout(ANSWER_MS, () => end(false));
   });
 }
+
+/** Whether a server listens on a socket. */
+const isListening = (path: string) => comesTo('connect', path);
+/** Whether a server answers at a socket: one that is suspended, or too busy, does not. */
+export const isAnswering = (path: string) => comesTo('data', path);
 
 /** The file name of a server's socket, as native/client builds it. */
 const SOCKET = /^warm-[0-9a-f]+\.sock$/;
@@ -165,14 +184,31 @@ export async function listeningServers(): Promise<readonly string[]> {
   return found.filter((_, index) => isThere[index]);
 }
 
+/** Bytes of the path of a socket that are left for the state directory (unix(7)). */
+const LONGEST_STATE = 107 - '/sandbox-run/warm-0123456789abcdef.sock'.length;
+
+/** The path of the socket for this caller would be too long, or has no beginning. */
+export const noPlaceForServer = () =>
+  new SandboxError(
+    'service.unusable',
+    `the supervisor of services has no place for its socket: set HOME, or XDG_STATE_HOME to an absolute path of at most ${LONGEST_STATE} bytes`,
+  );
+
 /** Milliseconds in which a server must listen after its start. */
 const START_MS = 20_000;
 
 /**
  * Starts a server if there is none, and waits until it listens.
- * @throws {SandboxError} `service.unusable` if it does not listen in time.
+ * @throws {SandboxError} `service.unusable` if it does not listen in time; `state.unusable`, `state.untrusted`.
  */
 export async function ensureServer(address: Pick<ServerAddress, 'path' | 'isThere'>): Promise<void> {
+  const directory = ensureStateDirectory(dirname(address.path));
+  // It could not say why it does not start.
+  if (!orElse(() => accessSync(directory, constants.W_OK) === undefined, false))
+    throw new SandboxError(
+      'state.unusable',
+      `the state directory ${directory} cannot be written; make it writable or set XDG_STATE_HOME`,
+    );
   await startServer(address);
   for (const end = performance.now() + START_MS; performance.now() < end; ) {
     if (await isListening(address.path)) return;
