@@ -140,6 +140,15 @@ time.sleep(float("${long(5)}"))`;
     await stuck;
   });
 
+  it('that listens at hundreds of ports has a few of them named', async () => {
+    const listen = `import socket, time; all = [socket.create_server(("127.0.0.1", 0)) for _ in range(300)]; print("open", flush=True); time.sleep(${long(17)})`;
+    const began = await up('many', '--ready-line', 'open', '--', 'python3', '-c', listen);
+    expect(began.stdout).toMatch(
+      /^many is ready, reach it at (?:localhost:\d+ ){5}and 295 more \(process \d+\)\n$/,
+    );
+    expect((await sr(place, ['ps'])).stdout).toMatch(/ (?:localhost:\d+ ){5}and 295 more /);
+  });
+
   it('is stopped while it starts', async () => {
     const asking = begin(place, [
       'up',

@@ -168,7 +168,7 @@ async function linesFor(one: BackgroundCommand): Promise<readonly string[]> {
   const look = await lookAt(one);
   if (look === undefined) return [];
   const { ports, pid } = look;
-  const reached = ports.length === 0 ? '' : `, reach it at ${portsInWords(ports.slice(0, MOST_NAMED))}`;
+  const reached = ports.length === 0 ? '' : `, reach it at ${portsInWords(ports)}`;
   return [
     `In the background: process ${pid} runs ${quoted(one.command)}${reached}; stop it with: kill ${pid}`,
   ];

@@ -169,7 +169,10 @@ export const portsOf = (
   published: readonly PublishedPort[],
 ): readonly JobPort[] => listeningSockets(members).map((socket) => withPublished(socket, published));
 
-/** Where servers are reached, a word or two for each port or socket: `localhost:3000 (outside 127.0.0.1:8080)`. */
+/** Ports that are named: a command may listen at as many as it likes. */
+const MOST_NAMED = 5;
+
+/** Where servers are reached, a word or two for each port or socket: `localhost:3000 (outside 127.0.0.1:8080)`, and how many more there are. */
 export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 'published'>[]): string {
   const words = ports.map(({ port, address, published = [] }) => {
     const inside = port === undefined ? visibleLine(address, LONGEST_SOCKET) : `localhost:${port}`;
@@ -180,7 +183,11 @@ export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 
     const outside = ways.map((way) => visibleLine(way, LONGEST_SOCKET)).join(', ');
     return outside === '' ? inside : `${inside} (outside ${outside})`;
   });
-  return [...new Set(words)].join(' ');
+  const all = [...new Set(words)];
+  return [
+    ...all.slice(0, MOST_NAMED),
+    ...(all.length > MOST_NAMED ? [`and ${all.length - MOST_NAMED} more`] : []),
+  ].join(' ');
 }
 
 /** What makes two published addresses the same for a reader: the port of `127.0.0.1:3000` or `[::1]:3000`, the path of a Unix socket. */
