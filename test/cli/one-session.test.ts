@@ -363,6 +363,30 @@ describe('what runs in the background', () => {
     },
   );
 
+  needsNamespaces('goes on so, too, if the hooks before it were answered elsewhere', async () => {
+    const event = { session_id: 'unheard-of', hook_event_name: 'PreToolUse', tool_name: 'Bash' };
+    const tool_input = { command: SERVE, run_in_background: true };
+    const { stdout } = await execa(process.execPath, [CLI, 'hook', 'claude-code', '--mode', 'rewrite'], {
+      ...{ cwd: place.workspace, env: place.env, extendEnv: false },
+      input: JSON.stringify({ ...event, tool_input, cwd: place.workspace }),
+    });
+    const server = inShell(JSON.parse(stdout).hookSpecificOutput.updatedInput.command);
+    try {
+      await eventually(
+        async () => expect(await services(place)).toMatchObject([{ state: 'running' }]),
+        60_000,
+      );
+      expect(await endOf('unheard-of', 'clear')).toBe('');
+      await startOf('heard-of');
+      await eventually(async () => expect((await run({ session: 'heard-of' }, FETCH)).stdout).toBe('200'));
+      expect(await endOf('heard-of')).toContain('with this session ended');
+      await server;
+    } finally {
+      server.kill('SIGTERM');
+      await server;
+    }
+  });
+
   it('ends with the session where no server heard its end', async () => {
     const of = { session: 'unheard' };
     const running = inShell(await lineFor(of, 'sleep 5503', { run_in_background: true }));

@@ -58,7 +58,7 @@ export class Sessions {
     }
   }
 
-  /** Records a hook call of a session. `above`: the processes above it. `isStart`: the session begins, maybe in another process than before. */
+  /** Records a call of a hook or a command of a session. `above`: the processes above it. `isStart`: the session begins, maybe in another process than before. */
   recordCall(session: string, above: () => readonly string[], isStart: boolean): void {
     if (isStart || !this.#above.has(session)) this.#above.set(session, above());
   }

@@ -198,6 +198,8 @@ async function takeCall(
     };
   }
   const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
+  // The hooks before it may have been answered elsewhere, and its end may be all that is heard here of its session.
+  if (asked?.session !== undefined) sessions.recordCall(asked.session, above, false);
   return asked && takeCommand(asked, hasTerminal, policies, services);
 }
 
@@ -264,6 +266,8 @@ interface Asked {
   readonly taints?: readonly Taint[];
   /** The user has approved the command, or must not be asked because the terminal may be the model's. */
   readonly asksNobody?: boolean;
+  /** The session of an agent, by `sessionNameOf`. */
+  readonly session?: string | undefined;
   /** The call is accepted only if the command reaches running services: otherwise the server has no advantage for it. */
   readonly onlyForServices?: boolean;
   readonly options: (signals: SignalForwarding) => MaybePromise<SandboxOptions>;
@@ -293,6 +297,10 @@ function ofRun(args: readonly string[]): Asked | undefined {
       command: wanted.command,
       taints: wanted.taints,
       asksNobody: wanted.approved === true || wanted.forModel === true,
+      session:
+        wanted.forModel === true && typeof wanted.sandbox.session === 'string'
+          ? wanted.sandbox.session
+          : undefined,
       onlyForServices: wanted.warm !== true && wanted.sandbox.session === undefined,
     },
     options: (signals) => run.sandboxFor(wanted, signals),
