@@ -194,6 +194,8 @@ function problemsOf(issue: z.core.$ZodIssue): readonly Problem[] {
   const place = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ place: [...place, key], message: unknownKey([...place, key]) }));
+  // The name of a table, such as that of a service.
+  if (issue.code === 'invalid_key') return [{ place, message: issue.issues[0]?.message ?? issue.message }];
   const example = issue.code === 'invalid_type' ? exampleOf(place) : undefined;
   return [
     { place, message: example === undefined ? issue.message : `${issue.message}; for example ${example}` },

@@ -252,6 +252,12 @@ describe('a service', () => {
       expect(refused.exitCode, name).toBe(125);
       expectOneLine(refused.stderr);
     }
+    const file = join(place.workspace, '.sandbox-run.toml');
+    writeFileSync(file, '[services."a b"]\ncommand = "true"\n');
+    const refused = await up();
+    rmSync(file);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toContain('must be a name of a to z');
     expect(recordsOf(place)).toBeUndefined();
   });
 
