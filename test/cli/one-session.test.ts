@@ -379,7 +379,7 @@ describe('what runs in the background', () => {
       expect(await endOf('unheard-of', 'clear')).toBe('');
       await startOf('heard-of');
       await eventually(async () => expect((await run({ session: 'heard-of' }, FETCH)).stdout).toBe('200'));
-      expect(await endOf('heard-of')).toContain('with this session ended');
+      expect(await endOf('heard-of')).toContain('ended with this session');
       await server;
     } finally {
       server.kill('SIGTERM');
