@@ -41,8 +41,8 @@ class ControlGroup {
   size_t size_ = 0;
 };
 
-// Whether a group sets anything that restricts its processes, other than how many there may be; also
-// true if that cannot be found out. `group`: its directory, opened for reading.
+// Whether a group sets anything that restricts its processes, other than how many there may be;
+// also true if that cannot be found out. `group`: its directory, opened for reading.
 bool RestrictsProcesses(int group);
 
 }  // namespace sandbox_run
