@@ -449,6 +449,10 @@ describe('services of a project', () => {
     expect(trusted).toMatchObject({ failed: null, status: 0 });
     expect((await up()).stdout).toMatch(/^web is ready.*\njob runs.*\n$/);
     await sr(place, ['stop', 'job']);
+    const rest = await up();
+    expect(rest).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(rest.stdout).toMatch(/^web runs already\njob runs.*\n$/);
+    await sr(place, ['stop', 'job']);
     expect((await up('job')).exitCode).toBe(0);
     expect((await services(place)).map(({ name }) => name)).toEqual(['web', 'job']);
     expect(await sr(place, ['restart', 'web'])).toMatchObject({ exitCode: 0, stderr: '' });

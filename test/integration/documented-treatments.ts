@@ -88,8 +88,9 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "sandbox-run up db --ready 5432 -c 'test -d .pgdata || initdb -D .pgdata -A trust; exec postgres -D .pgdata -k /tmp'":
     'PostgreSQL refuses to run as root',
   "sandbox-run -- psql -h /tmp -d postgres -c 'select 1'": 'needs that database',
-  'sandbox-run up tools --publish 8931 --ready 8931 --net example.org -- npx @playwright/mcp --port 8931':
-    'loads a package of the registry, and publishes a port of this machine',
+  'npm install --save-dev @playwright/mcp': 'loads a package of the registry',
+  'sandbox-run up tools --publish 8931 --ready 8931 --net example.org -- npx playwright-mcp --port 8931 --headless --isolated --no-sandbox --executable-path /usr/bin/chromium':
+    'needs that package, and publishes a port of this machine that somebody may have',
   'npm run bench': 'measures for minutes',
   '/usr/local/bin/sandbox-run confined':
     'stands for an installation for the whole machine: test/integration/agents.test.ts asks inside and outside',

@@ -26,7 +26,7 @@ import { tableOf } from './describe.ts';
 import { parseChoice, parseUp, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';
 import { isSupervised, readRecords, removeRecord, type ServiceRecord } from './records.ts';
-import { wordsFromFiles } from './services-of-files.ts';
+import { servicesOfFiles } from './services-of-files.ts';
 
 /*
  * The service commands as ordinary processes. They run here if no supervisor has accepted the call: this code finds the supervisor
@@ -44,7 +44,7 @@ export async function up(args: readonly string[]): Promise<number> {
   refuseInside();
   // No server can be told them, and a service would have others.
   requireExactVariables(process.env, Object.keys(process.env));
-  if (!('command' in wish)) return upAll(await wordsFromFiles(wish));
+  if (!('command' in wish)) return upAll(await servicesOfFiles(wish), wish.name === undefined);
   if (server === undefined) return callSupervisor(['up', ...args], undefined);
   if (server.path === '') throw noPlaceForServer();
   if (!server.isThere) {
@@ -64,9 +64,14 @@ function refuseInside(): void {
 }
 
 /** Starts services one after the other, because a later one may need an earlier one to be ready. */
-async function upAll(all: readonly (readonly string[])[]): Promise<number> {
+async function upAll(all: Awaited<ReturnType<typeof servicesOfFiles>>, isEach: boolean): Promise<number> {
   let status = 0;
-  for (const words of all) {
+  for (const { name, words, isRunning } of all) {
+    // Nobody has named it: what was wanted is there.
+    if (isEach && isRunning) {
+      printOut(`${name} runs already\n`);
+      continue;
+    }
     const ended = await callSupervisor(['up', ...words], undefined);
     status ||= ended;
   }

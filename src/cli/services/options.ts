@@ -125,7 +125,11 @@ export function parseUp(args: readonly string[]): UpWish | FileWish | undefined 
     )
     .argument('[command...]', 'the program and its arguments, unchanged')
     .passThroughOptions();
-  addSandboxOptions(program)
+  addSandboxOptions(program);
+  const limit = program.options.find(({ long }) => long === '--timeout');
+  // The time limit of commands is none of a service.
+  if (limit !== undefined) limit.description = 'end the service after this time (default: never)';
+  program
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--ready <port>', 'wait until it listens at this TCP port', port)
     .option('--ready-line <regex>', 'wait until a line of its output matches')

@@ -26,21 +26,27 @@ export async function isAsInFile(
   return service !== undefined && digestOf(service) === ofFile;
 }
 
+/** A service that policy files define. */
+interface ServiceOfFile {
+  readonly name: string;
+  /** The arguments of `up`. */
+  readonly words: readonly string[];
+  readonly isRunning: boolean;
+}
+
 /**
- * The arguments of `up` for each service that the policy files define, or for the one that is named.
+ * Each service that the policy files define, or the one that is named.
  * @throws {SandboxError} `service.unknown` if there is none; also what `resolvePolicy` throws.
  */
-export async function wordsFromFiles({
-  name,
-  sandbox,
-  words,
-}: FileWish): Promise<readonly (readonly string[])[]> {
+export async function servicesOfFiles({ name, sandbox, words }: FileWish): Promise<readonly ServiceOfFile[]> {
   const { policy, project, workspace } = await resolvePolicy(sandbox, caller());
   const all = Object.entries(policy.services).filter(([known]) => name === undefined || known === name);
+  const isKnown = (known: string, places: readonly string[]) =>
+    readRecords().some((one) => one.name === known && places.includes(one.workspace) && isRunning(one));
   if (all.length > 0)
     return all.map(([known, service]) => {
       const { command, ready, ready_line, ready_timeout_seconds, restart, publish = [] } = service;
-      return [
+      const more = [
         ...[known, ...words],
         ...(ready === undefined ? [] : ['--ready', String(ready)]),
         ...(ready_line === undefined ? [] : ['--ready-line', ready_line]),
@@ -50,6 +56,7 @@ export async function wordsFromFiles({
         ...['--of-file', digestOf(service)],
         ...(typeof command === 'string' ? ['-c', command] : ['--', ...command]),
       ];
+      return { name: known, words: more, isRunning: isKnown(known, [workspace]) };
     });
   const isUntrusted =
     project?.standing !== 'trusted' && project?.widenings.some(({ key }) => key.startsWith('services.'));
@@ -57,9 +64,7 @@ export async function wordsFromFiles({
   const [, ...around] = upToRepositoryRoot(workspace);
   const above = around.find((directory) => existsSync(join(directory, WORKSPACE_POLICY)));
   const named = name === undefined ? '' : ` ${name}`;
-  const isStarted = readRecords().some(
-    (one) => one.name === name && [workspace, ...around].includes(one.workspace) && isRunning(one),
-  );
+  const isStarted = name !== undefined && isKnown(name, [workspace, ...around]);
   const remedy = isStarted
     ? `${name} runs with the command that up was given: sandbox-run restart ${name}`
     : above === undefined
