@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI } from '../cli/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { HOST } from '../support/tiers.ts';
 import { CALLS, type CallRow, LONGEST_RESULT, PAGE, SECRET, TOKEN, type World } from './claude-calls.ts';
 import type { ToolCall, ToolResult, Turn } from './claude-model.ts';
 import { claudePackage } from './claude-package.ts';
@@ -180,6 +181,44 @@ describe.skipIf(program === '')('a hook that does not work', () => {
       const run = await runClaude(program, place, [bash('echo ran > ran.txt')], { timeoutMs: SESSION_MS });
       expect(run.results[0]?.isError).toBe(true);
       expect(existsSync(join(place.project, 'ran.txt'))).toBe(false);
+    },
+    SESSION_MS,
+  );
+});
+
+describe.skipIf(program === '' || !HOST.namespaces)('a server in the background', () => {
+  it(
+    'is reached by the commands of the next session after /clear, whose model is told of it and ends it',
+    async () => {
+      const place = makePlace('rewrite');
+      const word = `of-${Math.random()}`;
+      writeFileSync(
+        join(place.project, 'serve.mjs'),
+        `import { createServer } from 'node:http';
+createServer((_, response) => response.end('served')).listen(8123, '127.0.0.1');`,
+      );
+      const serve = { command: `node serve.mjs ${word}`, description: 'Serves', run_in_background: true };
+      const fetch = bash(
+        `node -e "const get = (tries) => fetch('http://localhost:8123').then((r) => r.text()).then(console.log, () => tries > 0 && setTimeout(get, 200, tries - 1)); get(100)"`,
+      );
+      const stop = (seen: readonly ToolResult[]) =>
+        bash(/stop it with: (kill \d+)/.exec(seen.at(-1)?.text ?? '')?.[1] ?? 'false');
+      // Headless, Claude Code waits for what runs in the background.
+      const turns: readonly Turn[] = [[{ tool: 'Bash', input: serve }], fetch, [], fetch, stop, []];
+      const prompts = ['go', '/clear', 'go'];
+      const run = await runClaude(program, place, turns, {
+        answer: () => false,
+        prompts,
+        timeoutMs: SESSION_MS,
+      });
+      const [, before, after, stopped] = run.results;
+      expect(before?.text).toContain('served');
+      expect(new Set(run.messages.map(({ session_id: session }) => session)).size).toBeGreaterThan(1);
+      expect(after?.text).toContain('served');
+      expect(after?.text).toContain('reach it at localhost:8123');
+      expect(stopped).toMatchObject({ isError: false, text: 'In the background: nothing runs any more.' });
+      expect(run.status).toBe(0);
+      await eventually(() => expect(processesWith(word)).toEqual([]), 60_000);
     },
     SESSION_MS,
   );

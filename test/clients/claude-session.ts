@@ -76,9 +76,16 @@ export async function runClaude(
   turns: readonly Turn[],
   {
     answer,
+    prompts = ['go'],
     timeoutMs = 120_000,
     thinkMs,
-  }: { readonly answer?: Answer; readonly timeoutMs?: number; readonly thinkMs?: number } = {},
+  }: {
+    readonly answer?: Answer;
+    /** What the user says, each after the end of what came of the one before; several need an `answer`. */
+    readonly prompts?: readonly string[];
+    readonly timeoutMs?: number;
+    readonly thinkMs?: number;
+  } = {},
 ): Promise<ClaudeRun> {
   const model = await startScriptedModel(turns, thinkMs);
   const proxy = await startDeadEnd();
@@ -96,12 +103,18 @@ export async function runClaude(
     stderr += text;
   });
   const say = (value: unknown) => child.stdin.write(`${JSON.stringify(value)}\n`);
+  const left = [...prompts];
+  const prompt = () => {
+    const content = left.shift();
+    if (content === undefined) child.stdin.end();
+    else say({ type: 'user', message: { role: 'user', content } });
+  };
   if (answer === undefined) child.stdin.end();
-  else say({ type: 'user', message: { role: 'user', content: 'go' } });
+  else prompt();
   onLines(child.stdout, (line) => {
     const message = JSON.parse(line) as Record<string, unknown>;
     messages.push(message);
-    if (message.type === 'result') child.stdin.end();
+    if (message.type === 'result' && answer !== undefined) prompt();
     if (message.type !== 'control_request') return;
     const request = message.request as Record<string, unknown>;
     questions.push(request);
