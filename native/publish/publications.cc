@@ -189,8 +189,12 @@ Result<HeldPublication> Publications::Hold(const std::shared_ptr<Machine>& machi
         IsReadable(one.pidfd.get(), 0)) {
       continue;
     }
-    one.holds.push_back({id, std::move(target)});
-    TellTargets(one);
+    one.holds.push_back({id, target});
+    if (!TellTargets(one)) {
+      // It is about to end: its channel goes before it can be waited for.
+      one.holds.pop_back();
+      continue;
+    }
     HeldPublication held = one.held;
     held.id = id;
     return held;

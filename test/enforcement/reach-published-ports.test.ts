@@ -286,6 +286,8 @@ attempt('connect6', lambda: own('::1', ${port}))
     // The same from outside, where it is allowed to.
     process.kill(relay, 'SIGKILL');
     await eventually(() => expect(ask(port, 'Ehello')).resolves.toBe('ECONNREFUSED'));
+    // Its sockets go before it is dead, which is what is looked for.
+    await eventually(() => expect(readFileSync(`/proc/${relay}/status`, 'utf8')).toMatch(/^State:\tZ/m));
     // Another command gets a relay of its own.
     const other = await sandbox.run(['sleep', '60'], { background: true });
     jobs.push(other);

@@ -235,10 +235,12 @@ Exit status: 0; 125 if there is no such service or anything else failed.`,
   stop: {
     what: 'Ends a service, or a background command of an agent, with everything that it started: SIGTERM, then SIGKILL.',
     after: `
+The name of a command of an agent is the number of its process, as ps shows it.
+
 Examples:
   sandbox-run stop web
   sandbox-run stop --all
-  sandbox-run stop 1234       a command of an agent, by its name in ps
+  sandbox-run stop 1234
 
 Exit status: 0 if it has ended; 125 if there is no such service or anything else failed.`,
   },
