@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { LIBRARY, makePlace } from '../library/support.ts';
 import { lacks } from '../support/programs.ts';
 
-const place = makePlace();
-afterAll(() => place.dispose());
-
 // Its node:fs gives the bytes of a link as text, by which /lib64 was taken for missing.
 it.skipIf(lacks('deno'))('a command runs under Deno as under Node', () => {
+  // Here, not above: where all tests of a file are skipped, nothing of it is run at its end.
+  const place = makePlace();
+  onTestFinished(() => place.dispose());
   const program = join(place.root, 'program.mjs');
   writeFileSync(
     program,
