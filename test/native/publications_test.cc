@@ -205,6 +205,8 @@ TEST(many_connections_to_a_published_port_come_and_go_at_the_same_time) {
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(wrong.load(), 0);
   EXPECT_TRUE(Publications::OfProcess().Release(held.value().id));
+  // The next test counts them.
+  EXPECT_TRUE(Eventually([] { return Relays().empty(); }));
 }
 
 TEST(a_relay_without_descriptors_takes_connections_again_once_it_has_some) {
@@ -240,6 +242,8 @@ TEST(a_relay_without_descriptors_takes_connections_again_once_it_has_some) {
   shutdown(waits.get(), SHUT_WR);
   EXPECT_EQ(ReadAll(waits.get()), "w");
   EXPECT_TRUE(Publications::OfProcess().Release(held.value().id));
+  // The next test counts them.
+  EXPECT_TRUE(Eventually([] { return Relays().empty(); }));
 }
 
 TEST(a_published_port_is_held_by_several_and_by_none_if_its_relay_was_ended) {
