@@ -83,7 +83,7 @@ const endOf = (session: string, reason = 'prompt_input_exit') =>
 
 const startOf = (session: string) => hook({ session }, { hook_event_name: 'SessionStart', source: 'clear' });
 
-/** The same by a process that is no descendant of this one. */
+/** Calls a hook by a process that is no descendant of this one, as another agent would. */
 async function startByAnother(session: string): Promise<void> {
   const answered = join(place.workspace, 'answered');
   const event = {

@@ -21,7 +21,7 @@ const TERMINAL = `${SERVICE}/app.slice/app-org.gnome.Terminal.slice`;
 const [TAB, OTHER_TAB] = [`${TERMINAL}/vte-spawn-1.scope`, `${TERMINAL}/vte-spawn-2.scope`];
 const LIMITED = `${SERVICE}/app.slice/run-u1.scope`;
 const FEWER_PROCESSES = `${SERVICE}/app.slice/run-u2.scope`;
-/** Of the system: what may hold its processes there, its user cannot see. */
+/** A group that the system made: its user cannot see everything that may restrict its processes. */
 const SESSION = '/user.slice/user-1000.slice/session-2.scope';
 
 /** Files of the groups, as far as they tell one from another. */

@@ -116,7 +116,7 @@ std::string ReadAll(int fd) {
   }
 }
 
-// What comes back of `text`, once its end was told.
+// Sends `text`, closes that direction, and returns what the server sends back.
 std::string Echo(uint16_t port, char kind, const std::string& text) {
   const UniqueFd connection = ConnectTo(port);
   if (!connection.valid()) return "errno " + std::to_string(errno);
@@ -232,12 +232,12 @@ TEST(a_relay_without_descriptors_takes_connections_again_once_it_has_some) {
   const UniqueFd waits = ConnectTo(port);
   ASSERT_TRUE(waits.valid() && send(waits.get(), "Ew", 2, MSG_NOSIGNAL) == 2);
   pollfd answers = {waits.get(), POLLIN, 0};
-  // Nothing is lost meanwhile, and what was there is carried on.
+  // Meanwhile the open connection is carried on, and the waiting one is not lost.
   for (int round = 0; round < 50; ++round) EXPECT_TRUE(goes_on());
   EXPECT_EQ(poll(&answers, 1, 0), 0);
   const rlimit enough = {4096, 4096};
   ASSERT_TRUE(prlimit(relays[0], RLIMIT_NOFILE, &enough, nullptr) == 0);
-  // Also while it never rests.
+  // The relay accepts the waiting connection although the open one keeps it busy.
   EXPECT_TRUE(Eventually([&] { return goes_on() && poll(&answers, 1, 0) == 1; }));
   shutdown(waits.get(), SHUT_WR);
   EXPECT_EQ(ReadAll(waits.get()), "w");

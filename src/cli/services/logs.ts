@@ -37,7 +37,7 @@ export async function printLog(log: OutputLog, follow: boolean): Promise<NodeJS.
       await new Promise((done) => setTimeout(done, SLOW_MS));
       continue;
     }
-    // Of one that goes on, what is there now, whole: in pieces a service that writes fast would be ahead of its reader for ever.
+    // Without `follow`, the whole log in one piece: read in pieces, the log of a service that writes fast would never end.
     const part = log.read(at, follow ? PIECE : log.length);
     at = part.next;
     if (part.leftOut > 0) write(2, Buffer.from(`[... ${part.leftOut} bytes left out ...]\n`));

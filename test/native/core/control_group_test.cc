@@ -164,7 +164,7 @@ TEST(ControlGroupThatCannotBeLookedAtIsNotLeftOut) {
         "4:memory:/a\n0::" + kTab + "\n", "0::" + kTab, std::string("0::/\n"), std::string("0::\n"),
         std::string("\n"), std::string()})
     EXPECT_EQ(groups.TextFrom(membership), membership);
-  // Nothing is told from a part of the groups.
+  // If one group cannot be read, no group is omitted.
   EXPECT_EQ(symlink("no-such", (groups.root() + kTerminal + "/cpu.uclamp.max").c_str()), 0);
   EXPECT_EQ(groups.TextOf(kTab), "0::" + kTab + "\n");
 }
